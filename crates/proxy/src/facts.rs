@@ -6,6 +6,7 @@ use crate::changes::Changes;
 use crate::figures::Figures;
 use crate::filter::Filters;
 use crate::inspection::Inspection;
+use crate::io::Multiplexed;
 use crate::log::{Level, Origin};
 use crate::plan::roll::Held;
 use crate::plan::{Backend, Frontend, Plan};
@@ -106,6 +107,12 @@ pub struct Facts {
     pub server_tls: Option<Rc<Secured>>,
     /// Whether the connection to the server had carried another request.
     pub server_reused: bool,
+    /// Whether that had been idle: its server may have closed it just then.
+    pub server_was_idle: bool,
+    /// The server's connection, and its stream, where it is one of HTTP/2.
+    pub server_http2: Option<Rc<Multiplexed>>,
+    /// The number of that stream.
+    pub server_frames_id: u32,
     /// Whether the server knows the user by its connection from then on (NTLM).
     pub knows_user: bool,
     /// `http-request set-log-level`: the level, or silent.
@@ -242,6 +249,9 @@ impl Facts {
             server_socket: None,
             server_tls: None,
             server_reused: false,
+            server_was_idle: false,
+            server_http2: None,
+            server_frames_id: 0,
             knows_user: false,
             log_level: LogLevel::Usual,
             by_service: false,

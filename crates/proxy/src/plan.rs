@@ -159,6 +159,8 @@ pub struct ProcessPlan {
     pub compression: terse_compress::settings::Process,
     /// HTTP/2 with clients.
     pub http2: Http2Settings,
+    /// `tune.h2.be.*`.
+    pub http2_servers: Http2Settings,
     /// Whether an expression asks what tasks cost.
     pub measures_tasks: bool,
 }

@@ -1,8 +1,10 @@
 //! Connections to servers, and how they are made.
 
+mod carrier;
 mod idle;
 mod need;
 
+pub use carrier::{Carrier, Key, Lease, Leased, Making, Outcome, Told};
 pub use idle::{Belonging, IdleConnections, Wanted};
 pub use need::Held;
 
@@ -105,6 +107,16 @@ impl ServerConnection {
 }
 
 impl ServerConnection {
+    /// Says what the PROXY protocol has to say, where nothing else does so.
+    pub async fn say_first(&mut self) -> io::Result<()> {
+        let Some(head) = self.terms.announced.clone() else { return Ok(()) };
+        let mut said = 0;
+        while said < head.len() {
+            said += poll_fn(|cx| self.io.poll_write(cx, &head[said..])).await?;
+        }
+        Ok(())
+    }
+
     /// Speaks TLS from here on; says first what the PROXY protocol has to say. The caller limits how long it may take. `made` is what
     /// the handshake came to, also when it failed.
     pub async fn secure(

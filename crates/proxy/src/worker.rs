@@ -235,12 +235,7 @@ fn tell_of_exhaustion(worker: &Worker, until: &mut Option<Instant>, now: Instant
     }
     let Some(line) = EXHAUSTION.take() else { return };
     *until = Some(now + TOLD_ANEW);
-    let plan = &worker.plan;
-    let own = plan.frontends.iter().map(|frontend| &frontend.log.journal).find(|journal| !journal.is_empty());
-    let journal = if plan.journal.is_empty() { own } else { Some(&plan.journal) };
-    if let Some(journal) = journal {
-        worker.logger.borrow_mut().send(journal, Level::Emergency, line.as_bytes());
-    }
+    worker.log(Level::Emergency, &line);
 }
 
 /// How often the log tells of descriptors that have run out.
@@ -293,6 +288,16 @@ impl Worker {
             random: Cell::new((clock.unix_us as u64 ^ (index as u64) << 56) | 1),
             plan,
         })
+    }
+
+    /// Logs a line that is no client's, where `global` says, or else the first frontend that logs.
+    pub(crate) fn log(&self, level: Level, line: &str) {
+        let plan = &self.plan;
+        let own = plan.frontends.iter().map(|frontend| &frontend.log.journal).find(|journal| !journal.is_empty());
+        let journal = if plan.journal.is_empty() { own } else { Some(&plan.journal) };
+        if let Some(journal) = journal {
+            self.logger.borrow_mut().send(journal, level, line.as_bytes());
+        }
     }
 
     /// Descriptors in use beside those of connections to servers: clients' and pipes'.

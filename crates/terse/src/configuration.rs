@@ -251,6 +251,7 @@ fn plan(
         rewrite_bytes: process.rewrite_bytes,
         memory_bytes,
         http2: process.http2,
+        http2_servers: process.http2_servers,
         body_key: random_key(diagnostics),
         tag: arguments.program.clone(),
         started: Instant::now(),

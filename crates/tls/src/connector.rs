@@ -73,6 +73,8 @@ pub enum Request<'a> {
     Traffic,
     /// A request that may go ahead of the handshake, where the session of before and the line allow it.
     Safe,
+    /// The same as [`Request::Traffic`], but by HTTP/1: `h2` is not offered.
+    Http1,
     /// A health check.
     Check {
         /// What it offers.
@@ -213,6 +215,10 @@ impl Connector {
         let protocols = match request {
             Request::Check { protocols, http } => {
                 let offered = protocols.iter().map(|name| &**name).filter(|name| !http || alpn::is_http(name));
+                Cow::Owned(alpn::wire(offered))
+            }
+            Request::Http1 => {
+                let offered = self.tls.alpn.iter().flatten().map(|name| &**name).filter(|name| *name != "h2");
                 Cow::Owned(alpn::wire(offered))
             }
             Request::Traffic | Request::Safe => Cow::Borrowed(&*self.protocols),

@@ -112,6 +112,7 @@ pub struct Connection {
     pub(super) pings: u64,
     /// What the PING has that this side waits for.
     pub(super) awaited_ping: Option<[u8; 8]>,
+    given_up: u64,
 
     pub(super) encoder: Encoder,
     pub(super) out: Vec<u8>,
@@ -176,6 +177,7 @@ impl Connection {
             window_updates: 0,
             pings: 0,
             awaited_ping: None,
+            given_up: 0,
             encoder: Encoder::default(),
             out: Vec::new(),
             written: 0,
@@ -361,8 +363,14 @@ impl Connection {
             return;
         }
         stream.reset = Some(Reset::ByUs(code));
+        self.given_up += u64::from(code == Code::CANCEL);
         frame::reset(id, code, &mut self.out);
         self.drop_data(id);
+    }
+
+    /// How many streams this side has reset with CANCEL.
+    pub fn given_up(&self) -> u64 {
+        self.given_up
     }
 
     /// Forgets a stream; one that has not ended is reset.

@@ -1,32 +1,27 @@
-//! What is counted of HTTP/2 with clients, for `show info` and the metrics.
+//! What is counted of HTTP/2 with clients and servers, for `show info` and the metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use terse_http::h2::Glitch;
 
-/// Counters of the process.
-pub static COUNTERS: Counters = Counters {
-    connections: Gauge { now: AtomicU64::new(0), all: AtomicU64::new(0) },
-    streams: Count(AtomicU64::new(0)),
-    malformed: Count(AtomicU64::new(0)),
-    resets_received: Count(AtomicU64::new(0)),
-    resets_sent: Count(AtomicU64::new(0)),
-    failures: Count(AtomicU64::new(0)),
-    limits: [const { AtomicU64::new(0) }; LIMITS.len()],
-};
+/// What clients do.
+pub static COUNTERS: Counters = Counters::new();
+
+/// What servers do.
+pub static SERVERS: Counters = Counters::new();
 
 /// What is counted.
 pub struct Counters {
     /// Connections.
     pub connections: Gauge,
-    /// Streams that clients have opened.
+    /// Streams that were opened.
     pub streams: Count,
     /// Streams whose heads were malformed.
     pub malformed: Count,
-    /// RST_STREAM frames that clients have sent.
+    /// RST_STREAM frames that peers have sent.
     pub resets_received: Count,
-    /// RST_STREAM frames that answered errors of clients.
+    /// RST_STREAM frames that answered errors of peers.
     pub resets_sent: Count,
-    /// Connections that were ended for an error of the client's.
+    /// Connections that were ended for an error of the peer's.
     pub failures: Count,
     limits: [AtomicU64; LIMITS.len()],
 }
@@ -34,7 +29,7 @@ pub struct Counters {
 /// The limit of all oddities together (`tune.h2.fe.glitches-threshold`).
 pub const ALL_GLITCHES: &str = "glitches";
 
-/// Clients that did not answer a PING of `idle-ping`.
+/// Peers that did not answer a PING of `idle-ping`.
 pub const NO_PONG: &str = "unanswered pings";
 
 /// The names of limits, as logs have them.
@@ -102,6 +97,18 @@ impl Gauge {
 }
 
 impl Counters {
+    const fn new() -> Counters {
+        Counters {
+            connections: Gauge { now: AtomicU64::new(0), all: AtomicU64::new(0) },
+            streams: Count(AtomicU64::new(0)),
+            malformed: Count(AtomicU64::new(0)),
+            resets_received: Count(AtomicU64::new(0)),
+            resets_sent: Count(AtomicU64::new(0)),
+            failures: Count(AtomicU64::new(0)),
+            limits: [const { AtomicU64::new(0) }; LIMITS.len()],
+        }
+    }
+
     /// Counts a connection that was ended at a limit.
     pub fn limit(&self, name: &str) {
         if let Some(count) = self.of(name) {

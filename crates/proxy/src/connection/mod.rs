@@ -10,4 +10,5 @@ pub mod detect;
 pub mod http2;
 pub mod settings;
 pub mod tasks;
+pub mod upstream;
 pub mod websocket;

@@ -47,6 +47,8 @@ pub struct Multiplexed {
     /// Heads whose memory serves the next responses.
     #[allow(clippy::vec_box, reason = "a head goes from here to its stream and back as it is")]
     spare: RefCell<Vec<Box<Response>>>,
+    /// Those that wait for the peer's SETTINGS.
+    waiting_to_know: RefCell<Vec<Waker>>,
     /// The breaking of a server's connection was told against the server: its other streams say nothing more of it.
     is_blamed: Cell<bool>,
 }
@@ -144,6 +146,7 @@ impl Multiplexed {
             is_killed: Cell::new(false),
             reserved: Cell::new(0),
             spare: RefCell::default(),
+            waiting_to_know: RefCell::default(),
             is_blamed: Cell::new(false),
         })
     }
@@ -237,6 +240,23 @@ impl Multiplexed {
         Rc::new(Http2Stream::of_client(self, id, cancel))
     }
 
+    /// Wakes all that wait to know what the peer can do.
+    pub fn tell_known(&self) {
+        self.waiting_to_know.take().into_iter().for_each(Waker::wake);
+    }
+
+    /// Waits until the peer's SETTINGS are there, or never will be.
+    pub async fn known(&self) {
+        std::future::poll_fn(|cx| {
+            if self.codec.borrow().is_known() || self.is_half_closed() || self.codec.borrow().failure().is_some() {
+                return Poll::Ready(());
+            }
+            self.waiting_to_know.borrow_mut().push(cx.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
     /// Wakes the task of a stream.
     pub fn wake(&self, id: u32) {
         if let Some(slot) = self.streams.borrow_mut().get(id) {
@@ -255,6 +275,7 @@ impl Multiplexed {
     /// The client sends nothing more: streams whose requests are whole go on, the others end.
     pub fn half_close(&self) {
         self.state.set(self.state.get().max(State::HalfClosed));
+        self.tell_known();
         let codec = self.codec.borrow();
         for slot in &mut self.streams.borrow_mut().open {
             if !codec.has_peer_ended(slot.id) {
@@ -266,6 +287,7 @@ impl Multiplexed {
 
     /// All exchanges end: nothing that comes of them would be read.
     pub fn cancel_all(&self) {
+        self.tell_known();
         for slot in &mut self.streams.borrow_mut().open {
             slot.cancel();
             slot.waker.take().into_iter().for_each(Waker::wake);

@@ -3,6 +3,7 @@
 use crate::counters::{Counter, Counters};
 use crate::figures::Attached;
 use crate::io::clock;
+use crate::phase::lease::{self, Got};
 use crate::phase::prepare::Exchange;
 use crate::phase::retry::{next_attempt, redispatch};
 use crate::phase::waiting::{Waited, Watch, wait};
@@ -10,7 +11,7 @@ use crate::phase::{Client, announce, guise, observe};
 use crate::plan::Backend;
 use crate::reply::Answer;
 use crate::server::{self, Belonging, Errand, ServerConnection, Wanted};
-use crate::settings::Reuse;
+use crate::settings::{Mode, Reuse};
 use crate::stream::Stream;
 use std::future::pending;
 use std::pin::{Pin, pin};
@@ -133,42 +134,76 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             pool_name: pool_name.as_deref(),
             asked,
             guise,
+            own_connections: &session.own_connections,
         };
-        let idle = (exchange.failures == 0).then(|| worker.idle.take(chosen, wanted));
+        let may_multiplex = chosen.settings().may_speak_http2();
+        let shares = may_multiplex && !is_bytes && backend.mode == Mode::Http && lease::may_share(chosen, exchange.upgrade);
+        let got = match shares {
+            true => Box::pin(lease::stream(client, watches, stream, &held, chosen, wanted, exchange.upgrade)).await,
+            false => Got::NotShared,
+        };
+        let mut counts = true;
+        let got = match got {
+            Got::NotShared => None,
+            Got::Stream(leased) => {
+                client.timer.clear();
+                stream.facts.server_reused = leased.connection.requests > 0;
+                stream.facts.server_was_idle = leased.was_idle;
+                stream.facts.server_tls = leased.tls;
+                observe::connection(backend, chosen, None);
+                return Ok(Assigned::new(leased.connection, claim, stream, clock::now()));
+            }
+            Got::Http1(connection) => Some(Waited::Done(Ok(connection))),
+            Got::Failed(error, first) => {
+                counts = first;
+                Some(Waited::Done(Err(error)))
+            }
+            Got::Late => Some(Waited::Late),
+            Got::Closed => Some(Waited::Closed),
+        };
+        let idle = (exchange.failures == 0 && got.is_none()).then(|| worker.idle.take(chosen, wanted));
         if let Some(connection) = idle.flatten() {
-            stream.facts.server_reused = true;
+            (stream.facts.server_reused, stream.facts.server_was_idle) = (true, true);
             stream.facts.server_tls = connection.io.tls().cloned();
             return Ok(Assigned::new(connection, claim, stream, now));
         }
-        stream.facts.server_reused = false;
-        // What the attempt before has left says nothing of this connection.
-        stream.facts.server_tls = None;
-        client.timer.set(stream.facts.timeouts().connect);
-        chosen.counters.bump(Count::Connects);
-        let connected = {
-            let errand = Errand { server: chosen, options: &backend.options, owner: session.number, asked, guise };
-            let connecting = pin!(server::connect(worker, errand));
-            wait(client, watches, connecting).await
-        };
-        let connected = match connected {
-            Waited::Done(Ok(mut connection)) => {
-                connection.held = worker.idle.hold(chosen);
-                connection.introduce(announced, name, pool_name);
-                match chosen.connector().filter(|_| chosen.is_secure()) {
-                    Some(connector) => {
-                        let request = if may_go_early(stream, exchange, backend) { Request::Safe } else { Request::Traffic };
-                        let mut securing = Box::pin(connection.secure(
-                            connector,
-                            request,
-                            &mut stream.facts.server_tls,
-                            &worker.plan.records_memory,
-                        ));
-                        wait(client, watches, securing.as_mut()).await
+        (stream.facts.server_reused, stream.facts.server_was_idle) = (false, false);
+        let connected = if let Some(got) = got {
+            got
+        } else {
+            // What the attempt before has left says nothing of this connection.
+            stream.facts.server_tls = None;
+            client.timer.set(stream.facts.timeouts().connect);
+            chosen.counters.bump(Count::Connects);
+            let connected = {
+                let errand = Errand { server: chosen, options: &backend.options, owner: session.number, asked, guise };
+                let connecting = pin!(server::connect(worker, errand));
+                wait(client, watches, connecting).await
+            };
+            match connected {
+                Waited::Done(Ok(mut connection)) => {
+                    connection.held = worker.idle.hold(chosen);
+                    connection.introduce(announced, name, pool_name);
+                    match chosen.connector().filter(|_| chosen.is_secure()) {
+                        Some(connector) => {
+                            let request = match may_go_early(stream, exchange, backend) {
+                                _ if may_multiplex && !is_bytes => Request::Http1,
+                                true => Request::Safe,
+                                false => Request::Traffic,
+                            };
+                            let mut securing = Box::pin(connection.secure(
+                                connector,
+                                request,
+                                &mut stream.facts.server_tls,
+                                &worker.plan.records_memory,
+                            ));
+                            wait(client, watches, securing.as_mut()).await
+                        }
+                        None => Waited::Done(Ok(connection)),
                     }
-                    None => Waited::Done(Ok(connection)),
                 }
+                failed => failed,
             }
-            failed => failed,
         };
         let failure = match connected {
             Waited::Done(Ok(connection)) => {
@@ -176,12 +211,15 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
                 observe::connection(backend, chosen, None);
                 return Ok(Assigned::new(connection, claim, stream, clock::now()));
             }
+            Waited::Done(Err(error)) if error.kind() == io::ErrorKind::TimedOut => {
+                Abort::new(Who::ServerTimeout, Phase::Connect, Cause::Timeout)
+            }
             Waited::Done(Err(error)) => connect_failure(&error),
             Waited::Late => Abort::new(Who::ServerTimeout, Phase::Connect, Cause::Timeout),
             Waited::Closed => return Err(Abort::new(Who::Client, Phase::Connect, Cause::Closed)),
         };
         // An address that a request has named may be one from which there is no way: no fault of the server.
-        if !matches!(chosen.settings().source.guise, Some(Guise::Field(..))) {
+        if counts && !matches!(chosen.settings().source.guise, Some(Guise::Field(..))) {
             observe::connection(backend, chosen, Some("L4 unsuccessful connection"));
         }
         let chosen = chosen.clone();
@@ -319,6 +357,8 @@ impl Assigned {
     /// The stream's connection from now on.
     fn new(connection: Box<ServerConnection>, claim: Attached, stream: &mut Stream, now: Instant) -> Assigned {
         let facts = &mut stream.facts;
+        facts.server_http2 = connection.io.stream().map(|stream| stream.shared_connection());
+        facts.server_frames_id = 0;
         facts.server_local = connection.terms.local;
         facts.knows_user = false;
         facts.server_socket = Some(connection.io.descriptor());
@@ -334,6 +374,10 @@ impl Assigned {
 
     /// Keeps the connection for another request if it can carry one, and lets the next request have the slot.
     pub fn keep_if(mut self, keep: bool, stream: &Stream) {
+        if self.connection.io.stream().is_some() {
+            // Its stream ends here; the connection is its pool's.
+            return;
+        }
         self.connection.requests += 1;
         self.connection.terms.private |= stream.facts.knows_user;
         if keep {

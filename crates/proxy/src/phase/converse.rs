@@ -397,7 +397,7 @@ async fn forward(client: &mut Client, stream: &mut Stream, exchange: &mut Exchan
             Err(failure) => {
                 if failure.abort.who == Who::Client {
                     // Its server is told at once that nobody waits; a close of ours would also hold the port for a minute each time.
-                    let _ = server.connection.io.socket().set_linger(Some(Duration::ZERO));
+                    server.connection.io.reset();
                 }
                 return Err(failure.abort);
             }

@@ -13,6 +13,7 @@ pub mod guise;
 pub mod handshake;
 pub mod inspect;
 pub mod judge;
+pub mod lease;
 pub mod linger;
 pub mod observe;
 pub mod perform;

@@ -45,7 +45,7 @@ pub fn failure(backend: &Backend, stream: &Stream, failure: &Failure) {
             _,
         ) => {}
         // A connection that had been idle may have been closed just then, which is no error.
-        (FailureKind::Empty, _) if stream.facts.server_reused => {}
+        (FailureKind::Empty, _) if stream.facts.server_was_idle => {}
         (FailureKind::Timeout, _) => tell(backend, stream, Some("Read timeout (http)")),
         (_, Cause::Reset) => tell(backend, stream, Some("Read error (http)")),
         (_, Cause::Closed) => tell(backend, stream, Some("Close from server (http)")),

@@ -50,7 +50,10 @@ pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure
             return true;
         }
         FailureKind::Refused => !exchange.body_begun,
-        FailureKind::Empty | FailureKind::Beside => harmless && (stream.facts.server_reused || backend.retry_on.empty),
+        FailureKind::Empty | FailureKind::Beside => {
+            // A connection of HTTP/2 ends for reasons that are not its streams'.
+            harmless && (stream.facts.server_was_idle || stream.facts.server_http2.is_some() || backend.retry_on.empty)
+        }
         FailureKind::Junk => harmless && backend.retry_on.junk,
         FailureKind::Timeout => harmless && backend.retry_on.timeout,
         FailureKind::Status(status) => harmless && backend.retry_on.statuses.contains(&status),
@@ -66,7 +69,7 @@ pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure
         FailureKind::Late => false,
     };
     // That an idle connection had been closed says nothing against its server.
-    let blames_server = !(stream.facts.server_reused && matches!(failure.kind, FailureKind::Unsent | FailureKind::Empty))
+    let blames_server = !(stream.facts.server_was_idle && matches!(failure.kind, FailureKind::Unsent | FailureKind::Empty))
         && !matches!(failure.kind, FailureKind::Refused | FailureKind::Beside);
     exchange.retries = allowed && next_attempt(stream, exchange, backend, blames_server);
     exchange.retries

@@ -4,7 +4,7 @@ use crate::facts::Facts;
 use crate::figures::Figures;
 use crate::filter::Direction;
 use crate::io::source::Incoming;
-use crate::io::{Broken, Part, Peer, Sink, Source};
+use crate::io::{Broken, Http2Stream, Part, Peer, Sink, Source};
 use crate::meter::{self, Meter};
 use crate::phase::body::{self, Broke};
 use crate::phase::decoding::{self, DecodePlan};
@@ -154,6 +154,7 @@ pub async fn run(
         scheme: if session.tls().is_some() { b"https" } else { b"http" },
     };
     up_sink.request(&mut stream.request, connection, &peer);
+    stream.facts.server_frames_id = up_sink.writer.stream().map_or(0, Http2Stream::id);
     // Neither is what the client has coded compressed again on the way to the server.
     let stores = has_upload && policy::hop(link, coding::body(&stream.request.fields)).stores;
     up_sink.unstored = stores.then_some(up_sink.out.len());

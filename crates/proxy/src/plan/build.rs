@@ -66,6 +66,8 @@ pub struct Host {
     pub memory_bytes: usize,
     /// `tune.h2.fe.*`.
     pub http2: Http2Settings,
+    /// `tune.h2.be.*`.
+    pub http2_servers: Http2Settings,
     /// A key that nobody else knows, for the names of compressed bodies.
     pub body_key: [u8; 32],
     /// The program's name in log lines, when no `log-tag` gives another.
@@ -210,6 +212,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
             memory_bytes: host.memory_bytes,
             compression,
             http2: host.http2,
+            http2_servers: host.http2_servers,
             measures_tasks,
         },
         sinks: host.sinks.clone(),

@@ -33,7 +33,8 @@ pub(super) const FETCHES: &[Fetch] = &[
     })
     .needs(Needs::SERVER),
     Fetch::one("bc_http_major", Type::Int, "The major version of HTTP that the server is spoken to with.", |_, env| {
-        facts(env)?.server.as_ref().map(|_| Value::Int(1))
+        let facts = facts(env)?;
+        facts.server.as_ref().map(|_| Value::Int(if facts.server_http2.is_some() { 2 } else { 1 }))
     })
     .needs(Needs::SERVER),
     Fetch::one("bc_srv_queue", Type::Int, "Requests that were before this one in the server's queue.", |_, env| {

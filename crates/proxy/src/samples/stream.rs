@@ -152,8 +152,9 @@ pub(super) const FETCHES: &[Fetch] = &[
         let connection = facts(env)?.session.multiplexed();
         Some(count(connection.map_or(1, |connection| connection.peek().open_streams() as u64)))
     }),
-    Fetch::one("bc_nb_streams", Type::Int, "Streams that the server's connection has at a time: 1 in HTTP/1.", |_, _| {
-        Some(Value::Int(1))
+    Fetch::one("bc_nb_streams", Type::Int, "Streams that the server's connection has open: 1 in HTTP/1.", |_, env| {
+        let connection = facts(env)?.server_http2.as_ref();
+        Some(count(connection.map_or(1, |connection| connection.peek().open_streams() as u64)))
     })
     .needs(Needs::SERVER),
     Fetch::one(
@@ -170,28 +171,43 @@ pub(super) const FETCHES: &[Fetch] = &[
         "bc_settings_streams_limit",
         Type::Int,
         "Streams that the server's connection may have at a time: 1 in HTTP/1.",
-        |_, _| Some(Value::Int(1)),
+        |_, env| {
+            let connection = facts(env)?.server_http2.as_ref();
+            Some(count(connection.map_or(1, |connection| u64::from(connection.peek().peer().concurrent_streams))))
+        },
     )
     .needs(Needs::SERVER),
     Fetch::one("fc_glitches", Type::Int, "Oddities of the client's connection: HTTP/1 has none.", |_, env| {
         let connection = facts(env)?.session.multiplexed();
         Some(count(connection.map_or(0, |connection| connection.peek().glitches())))
     }),
-    Fetch::one("bc_glitches", Type::Int, "Oddities of the server's connection: HTTP/1 has none.", |_, _| Some(Value::Int(0)))
-        .needs(Needs::SERVER),
+    Fetch::one("bc_glitches", Type::Int, "Oddities of the server's connection: HTTP/1 has none.", |_, env| {
+        let connection = facts(env)?.server_http2.as_ref();
+        Some(count(connection.map_or(0, |connection| connection.peek().glitches())))
+    })
+    .needs(Needs::SERVER),
     Fetch::one("fs.id", Type::Int, "The stream's number on the client's connection: 0 in HTTP/1.", |_, env| {
         Some(count(u64::from(facts(env)?.frames_id)))
     }),
-    Fetch::one("bs.id", Type::Int, "The stream's number on the server's connection: 0 in HTTP/1.", |_, _| Some(Value::Int(0)))
-        .needs(Needs::SERVER),
+    Fetch::one("bs.id", Type::Int, "The stream's number on the server's connection: 0 in HTTP/1.", |_, env| {
+        Some(count(u64::from(facts(env)?.server_frames_id)))
+    })
+    .needs(Needs::SERVER),
     Fetch::one("fs.rst_code", Type::Int, "The code by which the client has reset the stream: HTTP/1 has none.", |_, env| {
         let facts = facts(env)?;
         let code = facts.session.multiplexed()?.peek().reset_by_peer(facts.frames_id)?;
         Some(count(u64::from(code.0)))
     }),
-    Fetch::one("bs.rst_code", Type::Int, "The code that reset the stream on the server's connection: HTTP/1 has none.", |_, _| {
-        None
-    }),
+    Fetch::one(
+        "bs.rst_code",
+        Type::Int,
+        "The code that reset the stream on the server's connection: HTTP/1 has none.",
+        |_, env| {
+            let facts = facts(env)?;
+            let code = facts.server_http2.as_ref()?.peek().reset_by_peer(facts.server_frames_id)?;
+            Some(count(u64::from(code.0)))
+        },
+    ),
     Fetch::one("fs.aborted", Type::Bool, "Whether the client has broken off.", |_, env| {
         Some(Value::Bool(facts(env)?.abort.is_some_and(|abort| abort.who == Who::Client)))
     }),

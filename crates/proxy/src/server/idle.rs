@@ -1,18 +1,22 @@
 //! Connections that wait for a request: kept, taken again, dropped.
 
+use super::carrier::{Carrier, Key, Lease, Making};
 use super::need::{Held, Need};
 use super::{ServerConnection, Terms};
 use crate::descriptors::Room;
 use crate::io::clock;
 use crate::session::Session;
 use crate::settings::Reuse;
+use crate::worker::Worker;
 use smallvec::SmallVec;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::{Arc, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use terse_balance::Server;
 use terse_balance::idle::IdleShare;
+use terse_http::Protocol;
 
 /// A worker's idle connections, by the slots of their servers: a connection holds its server, so none is ever in the place of another's.
 pub struct IdleConnections {
@@ -33,6 +37,13 @@ struct Shelf {
     server: Weak<Server>,
     /// What the server's counts have of it.
     told: IdleShare,
+    /// Connections of HTTP/2, busy or idle, and those that are being made.
+    carriers: Vec<Rc<Carrier>>,
+    makings: Vec<Rc<Making>>,
+    /// The version that the server spoke last, and until when that is believed.
+    version: Option<(Protocol, Instant)>,
+    /// How many streams a connection of it had room for last.
+    streams: Option<usize>,
 }
 
 /// Whose an idle connection is.
@@ -85,10 +96,77 @@ impl IdleConnections {
         shelf.tell(&server);
     }
 
+    /// A connection of HTTP/2 for a request, or what else there is.
+    pub fn lease(&self, server: &Server, wanted: &Wanted<'_>, key: &Key) -> Lease {
+        let mut shelves = self.shelves.borrow_mut();
+        let Some(shelf) = shelf(&mut shelves, server) else { return Lease::None };
+        shelf.lease(server, wanted, key)
+    }
+
+    /// Says that a connection is being made, of which others may have streams.
+    pub fn begin(&self, server: &Server, session: u64, key: Key) -> Rc<Making> {
+        let mut shelves = self.shelves.borrow_mut();
+        let Some(shelf) = shelf(&mut shelves, server) else { return Making::new(session, key, 1) };
+        // Unknown, it may be one of many streams, or of one.
+        let most = if shelf.version.is_some() { shelf.streams.unwrap_or(USUAL_STREAMS) } else { usize::MAX };
+        let making = Making::new(session, key, most);
+        shelf.makings.push(making.clone());
+        making
+    }
+
+    /// Takes what was made: the version that the server speaks, and its connection, if that is one of HTTP/2.
+    pub fn made(&self, server: &Server, making: &Rc<Making>, version: Option<Protocol>, carrier: Option<&Rc<Carrier>>) {
+        let mut shelves = self.shelves.borrow_mut();
+        let Some(shelf) = shelf(&mut shelves, server) else { return };
+        shelf.makings.retain(|other| !Rc::ptr_eq(other, making));
+        if let Some(version) = version {
+            shelf.version = Some((version, clock::now() + BELIEVED));
+        }
+        shelf.carriers.extend(carrier.cloned());
+        shelf.tell(server);
+    }
+
+    /// Forgets a connection of HTTP/2 that has ended.
+    pub fn let_go(&self, server: &Server, carrier: &Rc<Carrier>) {
+        let mut shelves = self.shelves.borrow_mut();
+        let Some(shelf) = shelves.get_mut(server.slot()) else { return };
+        shelf.carriers.retain(|other| !Rc::ptr_eq(other, carrier));
+        shelf.tell(server);
+    }
+
+    /// Takes note that a connection of HTTP/2 is idle: it ends where none is to be kept.
+    pub fn rests(&self, server: &Server, worker: &Worker) {
+        let mut shelves = self.shelves.borrow_mut();
+        let Some(shelf) = shelves.get_mut(server.slot()) else { return };
+        let pool = &server.settings().pool;
+        let most = pool.max_idle.map_or(MOST_IDLE, |most| most as usize);
+        let keeps = match worker.room() {
+            Room::Plenty if pool.purge_delay.is_zero() => 0,
+            Room::Plenty => most,
+            Room::Little => most.min(1),
+            Room::None => 0,
+        };
+        let mut idle = shelf.carriers.iter().filter(|carrier| carrier.is_idle() && !carrier.is_over()).count();
+        shelf.carriers.retain(|carrier| {
+            let goes = idle > keeps && carrier.is_idle() && !carrier.is_over() && !carrier.is_own();
+            if goes {
+                idle -= 1;
+                carrier.retire();
+            }
+            !goes
+        });
+        if idle > 0 {
+            worker.offers_idle(true);
+        }
+        shelf.tell(server);
+    }
+
     /// Drops the connections that are this session's own.
     pub fn forget(&self, session: u64) {
-        for shelf in self.shelves.borrow_mut().iter_mut().filter(|shelf| !shelf.own.is_empty()) {
+        let has_own = |shelf: &&mut Shelf| !shelf.own.is_empty() || shelf.carriers.iter().any(|carrier| carrier.is_own_of(session));
+        for shelf in self.shelves.borrow_mut().iter_mut().filter(has_own) {
             shelf.own.retain(|c| c.terms.owner != session);
+            shelf.retire(|carrier| carrier.is_own_of(session));
             if let Some(server) = shelf.server.upgrade() {
                 shelf.tell(&server);
             }
@@ -98,10 +176,15 @@ impl IdleConnections {
     /// Closes a shared idle connection, the oldest of a server, or of any one that has some; false if there is none.
     pub fn close_shared(&self, server: Option<&Server>) -> bool {
         let mut shelves = self.shelves.borrow_mut();
-        let of_server = server.map(Server::slot).filter(|slot| shelves.get(*slot).is_some_and(|shelf| !shelf.idle.is_empty()));
-        let slot = of_server.or_else(|| shelves.iter().position(|shelf| !shelf.idle.is_empty()));
+        let of_server = server.map(Server::slot).filter(|slot| shelves.get(*slot).is_some_and(Shelf::has_shared));
+        let slot = of_server.or_else(|| shelves.iter().position(Shelf::has_shared));
         let Some(shelf) = slot.and_then(|slot| shelves.get_mut(slot)) else { return false };
-        drop(shelf.idle.remove(0));
+        if shelf.idle.is_empty() {
+            let mut found = false;
+            shelf.retire(|carrier| carrier.is_idle() && !carrier.is_own() && !std::mem::replace(&mut found, true));
+        } else {
+            drop(shelf.idle.remove(0));
+        }
         if let Some(server) = shelf.server.upgrade() {
             shelf.tell(&server);
         }
@@ -125,6 +208,7 @@ impl IdleConnections {
         if let Some(shelf) = self.shelves.borrow_mut().get_mut(slot) {
             shelf.idle.clear();
             shelf.own.clear();
+            shelf.retire(|_| true);
             if let Some(server) = shelf.server.upgrade() {
                 shelf.tell(&server);
             }
@@ -141,6 +225,8 @@ impl IdleConnections {
             }
             shelf.idle.retain(|c| now < c.idle_until && is_good(c));
             shelf.own.retain(|c| is_good(c));
+            let is_gone = server.as_ref().is_some_and(|server| server.is_gone());
+            shelf.retire(|carrier| carrier.is_old(now) || is_gone || carrier.is_over());
             if let Some(server) = &server {
                 shelf.tell_all(server);
             }
@@ -149,11 +235,52 @@ impl IdleConnections {
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.shelves.borrow().iter().map(|shelf| shelf.idle.len() + shelf.own.len()).sum()
+        self.shelves.borrow().iter().map(|shelf| shelf.idle.len() + shelf.own.len() + shelf.idle_carriers()).sum()
     }
 }
 
 impl Shelf {
+    /// As [`IdleConnections::lease`]: of the connections with room, the fullest.
+    fn lease(&mut self, server: &Server, wanted: &Wanted<'_>, key: &Key) -> Lease {
+        let most = server.settings().pool.max_reuse.map_or(u64::MAX, u64::from);
+        self.retire(|carrier| carrier.is_over() || carrier.terms().moves != server.moves() || carrier.requests() > most);
+        let fits = |carrier: &&Rc<Carrier>| carrier.connection.free() > 0 && carrier.may_serve(wanted);
+        // What has been idle may have been closed by its server just then: a request that may be sent only once asks the kernel.
+        let is_doubtful = |carrier: &Carrier| wanted.once && carrier.is_idle() && carrier.connection.io().has_ended();
+        let found = self.carriers.iter().filter(fits).filter(|carrier| !is_doubtful(carrier));
+        if let Some(carrier) = found.max_by_key(|carrier| carrier.connection.streams()) {
+            return Lease::Carrier(carrier.clone());
+        }
+        if let Some(making) = self.makings.iter().find(|making| !making.is_done() && making.may_serve(wanted, key)) {
+            return Lease::Making(making.clone());
+        }
+        match self.version {
+            Some((Protocol::Http1, until)) if clock::now() < until => Lease::Http1,
+            _ => Lease::None,
+        }
+    }
+
+    /// Lets connections of HTTP/2 go: they end with their last streams.
+    fn retire(&mut self, mut goes: impl FnMut(&Carrier) -> bool) {
+        self.carriers.retain(|carrier| {
+            let goes = goes(carrier);
+            if goes {
+                let room = carrier.connection.peek().peer().concurrent_streams;
+                self.streams = Some(usize::try_from(room).unwrap_or(usize::MAX).clamp(1, USUAL_STREAMS));
+                carrier.retire();
+            }
+            !goes
+        });
+    }
+
+    fn idle_carriers(&self) -> usize {
+        self.carriers.iter().filter(|carrier| carrier.is_idle()).count()
+    }
+
+    fn has_shared(&self) -> bool {
+        !self.idle.is_empty() || self.carriers.iter().any(|carrier| carrier.is_idle() && !carrier.is_own())
+    }
+
     /// As [`IdleConnections::take`].
     fn take(&mut self, server: &Server, wanted: Wanted<'_>) -> Option<Box<ServerConnection>> {
         let Shelf { idle, own, need, .. } = self;
@@ -224,7 +351,7 @@ impl Shelf {
 
     /// Tells the server how many connections are here, where that has changed.
     fn tell(&mut self, server: &Server) {
-        let now = IdleShare { shared: self.idle.len(), own: self.own.len(), ..self.told };
+        let now = IdleShare { shared: self.idle.len() + self.idle_carriers(), own: self.own.len(), ..self.told };
         if now != self.told {
             server.idle.change(self.told, now);
             self.told = now;
@@ -233,7 +360,7 @@ impl Shelf {
 
     /// The same, and how many are needed.
     fn tell_all(&mut self, server: &Server) {
-        let now = IdleShare { shared: self.idle.len(), own: self.own.len(), needed: self.need.estimate() };
+        let now = IdleShare { shared: self.idle.len() + self.idle_carriers(), own: self.own.len(), needed: self.need.estimate() };
         server.idle.change(self.told, now);
         self.told = now;
     }
@@ -330,7 +457,15 @@ pub struct Wanted<'a> {
     pub asked: Option<SocketAddr>,
     /// Whose address the server is to see.
     pub guise: Option<SocketAddr>,
+    /// Counts the connections that the session keeps for itself.
+    pub own_connections: &'a Rc<Cell<usize>>,
 }
+
+/// How many streams a connection is thought to have room for.
+const USUAL_STREAMS: usize = 100;
+
+/// How long a server is believed to speak the version that it spoke last: it may have been replaced.
+const BELIEVED: Duration = Duration::from_secs(60);
 
 /// The most idle connections of one server in one worker.
 const MOST_IDLE: usize = 1024;

@@ -106,11 +106,7 @@ pub static KEYWORDS: &[Keyword] = &[
     knob("jwt.decrypt_alg_list", "<algorithms>", "Algorithms of tokens.", "tokens are not decrypted"),
     knob("jwt.decrypt_enc_list", "<algorithms>", "Algorithms of tokens.", "tokens are not decrypted"),
     // HTTP/2 and QUIC.
-    knob("tune.h2.be.glitches-threshold", "<number>", "Oddities before a server is left.", H2),
-    knob("tune.h2.be.initial-window-size", "<bytes>", "Window towards servers.", H2),
-    knob("tune.h2.be.max-concurrent-streams", "<number>", "Streams a server's connection.", H2),
-    knob("tune.h2.be.max-frames-at-once", "<number>", "Frames at once.", H2),
-    knob("tune.h2.be.rxbuf", "<bytes>", "Buffer towards servers.", H2),
+    knob("tune.h2.be.max-frames-at-once", "<number>", "Frames taken at once.", TURNS),
     knob("tune.h2.fe.max-frames-at-once", "<number>", "Frames taken at once.", TURNS),
     knob("tune.h2.fe.max-rst-at-once", "<number>", "Resets taken at once.", TURNS),
     knob("tune.h2.header-table-size", "<bytes>", "The table of fields.", "tables have the 4096 bytes that RFC 9113 begins with"),
@@ -182,7 +178,6 @@ const SAME_BYTES: &str = "bytes are the same either way";
 const KERNEL_BUFFERS: &str = "the kernel sizes its buffers as connections need them";
 const SPREAD: &str = "first checks are spread over an interval, and each then keeps its beat";
 const ACME: &str = "nobody is asked for new certificates: they are files";
-const H2: &str = "servers are spoken to in HTTP/1";
 const TURNS: &str = "a connection has its turn after 64 KB that it has sent, whatever they are";
 const QUIC: &str = "no connection uses QUIC: such addresses are refused";
 const HTTP_CLIENT: &str = "Lua scripts ask once, for as long as their 'timeout' says; OCSP responders are asked for 15s at most, and again after \

@@ -1,7 +1,8 @@
-//! The words of `global` that speak of HTTP/2 with clients.
+//! The words of `global` that speak of HTTP/2 with clients and servers.
 
 use super::keywords::{done, process, whole};
 use terse_config::{Args, Fault, Keyword, Scope};
+use terse_proxy::connection::settings::Http2Settings;
 
 /// The words that are done.
 pub static KEYWORDS: &[Keyword] = &[
@@ -11,22 +12,65 @@ pub static KEYWORDS: &[Keyword] = &[
         "The streams that a client may have open on a connection; 100 by default.",
         streams,
     ),
-    done("tune.h2.max-concurrent-streams", "<number>", "The same as 'tune.h2.fe.max-concurrent-streams'.", streams),
+    done(
+        "tune.h2.max-concurrent-streams",
+        "<number>",
+        "The default of 'tune.h2.fe.max-concurrent-streams' and 'tune.h2.be.max-concurrent-streams'.",
+        |args, scope| {
+            let streams = whole(args, "<number>", 1..=1 << 20)?;
+            each(scope, |http2| http2.concurrent_streams = streams);
+            args.end()
+        },
+    ),
+    done(
+        "tune.h2.be.max-concurrent-streams",
+        "<number>",
+        "The streams that are opened on a server's connection; 100 by default, and never more than the server allows.",
+        |args, scope| {
+            process(scope).http2_servers.concurrent_streams = whole(args, "<number>", 1..=1 << 20)?;
+            args.end()
+        },
+    ),
     done(
         "tune.h2.fe.initial-window-size",
         "<bytes>",
         "The bytes that a stream may receive ahead of its reader; 65535 by default.",
         window,
     ),
-    done("tune.h2.initial-window-size", "<bytes>", "The same as 'tune.h2.fe.initial-window-size'.", window),
+    done(
+        "tune.h2.initial-window-size",
+        "<bytes>",
+        "The default of 'tune.h2.fe.initial-window-size' and 'tune.h2.be.initial-window-size'.",
+        |args, scope| {
+            let bytes = whole(args, "<bytes>", 0..=(1 << 31) - 1)?;
+            each(scope, |http2| http2.window_bytes = bytes);
+            args.end()
+        },
+    ),
+    done(
+        "tune.h2.be.initial-window-size",
+        "<bytes>",
+        "The bytes that a server may send ahead of a stream's reader; 65535 by default.",
+        |args, scope| {
+            process(scope).http2_servers.window_bytes = whole(args, "<bytes>", 0..=(1 << 31) - 1)?;
+            args.end()
+        },
+    ),
     done(
         "tune.h2.fe.rxbuf",
         "<bytes>",
         "The bytes that all streams of a connection may hold unread; 1m by default.",
         |args, scope| {
-            let bytes = args.size("<bytes>")?;
-            let bytes = u32::try_from(bytes).ok().filter(|bytes| (1 << 17..=1 << 30).contains(bytes));
-            process(scope).http2.budget_bytes = bytes.ok_or_else(|| args.fault("expects a size between 128k and 1g"))?;
+            process(scope).http2.budget_bytes = budget(args)?;
+            args.end()
+        },
+    ),
+    done(
+        "tune.h2.be.rxbuf",
+        "<bytes>",
+        "The bytes that all streams of a server's connection may hold unread; 1m by default.",
+        |args, scope| {
+            process(scope).http2_servers.budget_bytes = budget(args)?;
             args.end()
         },
     ),
@@ -36,6 +80,15 @@ pub static KEYWORDS: &[Keyword] = &[
         "Ends a connection whose client has done so many odd things; 0 by default: at the limits of each alone.",
         |args, scope| {
             process(scope).http2.most_glitches = whole(args, "<number>", 0..=1 << 31)?;
+            args.end()
+        },
+    ),
+    done(
+        "tune.h2.be.glitches-threshold",
+        "<number>",
+        "Ends a connection whose server has done so many odd things; 0 by default: at the limits of each alone.",
+        |args, scope| {
+            process(scope).http2_servers.most_glitches = whole(args, "<number>", 0..=1 << 31)?;
             args.end()
         },
     ),
@@ -75,6 +128,18 @@ pub static KEYWORDS: &[Keyword] = &[
         },
     ),
 ];
+
+fn budget(args: &mut Args<'_>) -> Result<u32, Fault> {
+    let bytes = u32::try_from(args.size("<bytes>")?).ok().filter(|bytes| (1 << 17..=1 << 30).contains(bytes));
+    bytes.ok_or_else(|| args.fault("expects a size between 128k and 1g"))
+}
+
+/// Changes what holds for clients and for servers.
+fn each(scope: &mut Scope<'_>, mut change: impl FnMut(&mut Http2Settings)) {
+    let process = process(scope);
+    change(&mut process.http2);
+    change(&mut process.http2_servers);
+}
 
 fn streams(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     process(scope).http2.concurrent_streams = whole(args, "<number>", 1..=1 << 20)?;

@@ -43,6 +43,8 @@ pub struct ProcessSettings {
     pub rewrite_bytes: Option<usize>,
     /// `tune.h2.*`: HTTP/2 with clients.
     pub http2: terse_proxy::connection::settings::Http2Settings,
+    /// `tune.h2.be.*`
+    pub http2_servers: terse_proxy::connection::settings::Http2Settings,
     /// `tune.memory.buffers`: bytes that may wait in the process.
     pub memory_bytes: Option<usize>,
     /// `strict-limits`: a limit that cannot be raised ends the start.

@@ -148,9 +148,9 @@ impl Http2Stream {
         Fate::Ended(!self.connection.is_blamed.replace(true))
     }
 
-    /// Whether its head has left this process.
-    pub fn was_opened(&self) -> bool {
-        self.id() != 0
+    /// The connection that carries it, to be kept.
+    pub fn shared_connection(&self) -> Rc<Multiplexed> {
+        self.connection.clone()
     }
 
     /// Counts a stream that is not open as no more to come, and chooses the code by which an unfinished one is reset.

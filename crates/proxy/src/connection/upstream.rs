@@ -1,0 +1,253 @@
+//! HTTP/2 with a server (RFC 9113): the task that does all I/O of a connection, from its preface to its last byte.
+//!
+//! ```text
+//! poll: read at most READ_BYTES -> codec -> heads and data -> streams' tasks
+//!       write what is owed -> room for streams that wait
+//!       life: PING, the end
+//! ```
+//! Invariants:
+//! * While streams are open, their own timers limit what the server may take. Without any, output that it does not take ends the connection
+//!   after [`STUCK`].
+//! * A PING is sent only where nothing has come for `idle-ping`; without an answer until the next one is due, the connection ends.
+//! * A connection that takes no more streams ends with its last one.
+
+use super::counters::{ALL_GLITCHES, NO_PONG, SERVERS};
+use crate::io::{Multiplexed, Timer, Transport, clock};
+use crate::log::Level;
+use crate::server::{Carrier, ServerConnection};
+use crate::worker::Worker;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use terse_balance::Server;
+use terse_http::h2::{Code, Connection, Event};
+
+/// The bytes read in one poll: then other tasks have their turn.
+const READ_BYTES: usize = 64 * 1024;
+
+/// How long output that no stream waits for may stay unsent.
+const STUCK: Duration = Duration::from_secs(10);
+
+/// Makes a connection speak HTTP/2, and serves it in a task of its own.
+pub fn start(worker: &Rc<Worker>, server: &Arc<Server>, label: String, made: ServerConnection) -> Rc<Carrier> {
+    let settings = &worker.plan.process.http2_servers;
+    let limits = settings.limits(&worker.plan.process, terse_http::h1::Reading::default());
+    let room = limits.output_bytes;
+    let multiplexed = |io: Transport| Multiplexed::new(io, Connection::client(limits), room);
+    let carrier = Carrier::new(made, multiplexed);
+    let driver = Driver {
+        worker: worker.clone(),
+        server: server.clone(),
+        label,
+        carrier: carrier.clone(),
+        timer: worker.wheel.timer(),
+        waiting: Waiting::Nothing,
+        heard_at: clock::now(),
+        awaits_pong: false,
+        glitches: 0,
+        given_up: 0,
+        is_reported: false,
+    };
+    tokio::task::spawn_local(driver.run());
+    carrier
+}
+
+/// What the connection's timer is set for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Waiting {
+    Nothing,
+    /// The server takes nothing of the output, and no stream waits for that.
+    Output,
+    /// Something from the server.
+    Sign,
+}
+
+struct Driver {
+    worker: Rc<Worker>,
+    server: Arc<Server>,
+    /// Its name, behind that of its backend.
+    label: String,
+    carrier: Rc<Carrier>,
+    timer: Timer,
+    waiting: Waiting,
+    /// When bytes came last.
+    heard_at: Instant,
+    /// The last PING is not answered yet.
+    awaits_pong: bool,
+    /// Odd things that the server has done, as they were last counted.
+    glitches: u64,
+    /// Streams given up, as they were last counted.
+    given_up: u64,
+    /// The line of a limit or an error was logged.
+    is_reported: bool,
+}
+
+impl Driver {
+    async fn run(mut self) {
+        SERVERS.connections.enter();
+        poll_fn(|cx| self.poll(cx)).await;
+        self.carrier.connection.break_off();
+        self.worker.idle.let_go(&self.server, &self.carrier);
+        SERVERS.connections.leave();
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let connection = self.carrier.connection.clone();
+        connection.register(cx);
+        if connection.is_killed() {
+            return Poll::Ready(());
+        }
+        self.read(cx);
+        let Ok(wrote) = connection.poll_output(cx) else { return Poll::Ready(()) };
+        let has_output = !connection.is_sent();
+        let codec = connection.peek();
+        let (is_finished, has_failed, open) = (codec.is_finished(), codec.failure().is_some(), codec.open_streams());
+        let given_up = codec.given_up();
+        drop(codec);
+        if given_up > self.given_up {
+            self.carrier.give_up(u32::try_from(given_up - self.given_up).unwrap_or(u32::MAX));
+            self.given_up = given_up;
+        }
+        if has_failed {
+            connection.cancel_all();
+        }
+        if (is_finished || connection.is_half_closed()) && (!has_output || connection.is_half_closed()) {
+            return Poll::Ready(());
+        }
+        if self.carrier.is_idle() {
+            self.carrier.rest(self.server.settings().pool.purge_delay);
+            self.worker.idle.rests(&self.server, &self.worker);
+        }
+        self.wait(has_output, wrote, open);
+        self.poll_timer(cx)
+    }
+
+    fn read(&mut self, cx: &mut Context<'_>) {
+        let connection = self.carrier.connection.clone();
+        let mut taken = 0;
+        let mut room = self.worker.take_room();
+        while !connection.is_half_closed() && connection.peek().wants_input() {
+            if taken >= READ_BYTES {
+                cx.waker().wake_by_ref();
+                break;
+            }
+            match connection.io().poll_receive(cx, &mut room) {
+                Poll::Pending => break,
+                Poll::Ready(Ok(n)) if n > 0 => {
+                    taken += n;
+                    self.feed(&room[..n]);
+                }
+                Poll::Ready(Ok(_)) => connection.half_close(),
+                Poll::Ready(Err(_)) => connection.break_off(),
+            }
+        }
+        self.worker.give_room(room);
+        if taken > 0 {
+            self.heard_at = clock::now();
+        }
+    }
+
+    /// Has the codec take bytes, and does what its events say.
+    fn feed(&mut self, bytes: &[u8]) {
+        let connection = self.carrier.connection.clone();
+        let (mut at, now) = (0, clock::now());
+        loop {
+            let (used, event) = connection.codec().receive(bytes.get(at..).unwrap_or_default(), now);
+            at += used;
+            match event {
+                None => break,
+                Some(event) => self.take(&connection, event),
+            }
+        }
+        let glitches = connection.peek().glitches();
+        let most = self.worker.plan.process.http2_servers.most_glitches;
+        if glitches > self.glitches && most > 0 && glitches >= most && connection.peek().failure().is_none() {
+            connection.codec().abort(Code::ENHANCE_YOUR_CALM, ALL_GLITCHES);
+            self.limit(ALL_GLITCHES);
+        }
+        self.glitches = glitches;
+    }
+
+    fn take(&mut self, connection: &Multiplexed, event: Event) {
+        match event {
+            Event::Response { .. } | Event::Interim { .. } => connection.take_head(event),
+            Event::Data { id, .. } | Event::Trailers { id } => connection.wake(id),
+            Event::WindowOpened { id: 0 } => {}
+            Event::WindowOpened { id } => connection.wake(id),
+            Event::Reset { id, by_peer, .. } => {
+                if by_peer { &SERVERS.resets_received } else { &SERVERS.resets_sent }.add(1);
+                connection.wake(id);
+            }
+            Event::Settings => connection.tell_known(),
+            Event::Pong => self.awaits_pong = false,
+            Event::GoAway { .. } => {}
+            Event::Glitch(glitch) => SERVERS.limit(glitch.name()),
+            Event::Failed(failure) => {
+                SERVERS.failures.add(1);
+                self.report(failure.cause);
+            }
+            Event::Request { .. } | Event::TooLarge { .. } | Event::Malformed { .. } => {}
+        }
+    }
+
+    fn limit(&mut self, name: &'static str) {
+        SERVERS.limit(name);
+        SERVERS.failures.add(1);
+        self.report(name);
+    }
+
+    /// Logs why the connection ends, once.
+    fn report(&mut self, cause: &str) {
+        if !self.worker.plan.process.http2.logs_connection_errors || std::mem::replace(&mut self.is_reported, true) {
+            return;
+        }
+        self.worker.log(Level::Warning, &format!("Server {}: HTTP/2 connection closed: {cause}.", self.label));
+    }
+
+    /// Sets the timer for what is waited for now.
+    fn wait(&mut self, has_output: bool, wrote: bool, open: usize) {
+        let ping = self.server.settings().idle_ping;
+        let waiting = match () {
+            () if has_output && open == 0 => Waiting::Output,
+            () if !ping.is_zero() => Waiting::Sign,
+            () => Waiting::Nothing,
+        };
+        if waiting == self.waiting && !(waiting == Waiting::Output && wrote) {
+            return;
+        }
+        self.waiting = waiting;
+        self.timer.set(match waiting {
+            Waiting::Nothing => None,
+            Waiting::Output => Some(STUCK),
+            Waiting::Sign => Some(ping),
+        });
+    }
+
+    fn poll_timer(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while self.timer.is_due(cx) {
+            match self.waiting {
+                Waiting::Nothing => self.timer.clear(),
+                Waiting::Output => return Poll::Ready(()),
+                Waiting::Sign => {
+                    let ping = self.server.settings().idle_ping;
+                    let silent = clock::now().saturating_duration_since(self.heard_at);
+                    if silent < ping {
+                        self.timer.set(Some(ping - silent));
+                    } else if self.awaits_pong {
+                        self.limit(NO_PONG);
+                        return Poll::Ready(());
+                    } else {
+                        self.carrier.connection.codec().ping(*b"idleping");
+                        self.awaits_pong = true;
+                        self.timer.set(Some(ping));
+                        // It goes out in the next poll.
+                        cx.waker().wake_by_ref();
+                    }
+                }
+            }
+        }
+        Poll::Pending
+    }
+}

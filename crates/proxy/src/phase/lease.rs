@@ -1,0 +1,197 @@
+//! A stream of a server's connection of HTTP/2 for a request: of one that is there, or of one that is made.
+
+use crate::connection::upstream;
+use crate::phase::Client;
+use crate::phase::waiting::{Waited, Watch, wait};
+use crate::plan::roll::Held;
+use crate::server::{self, Errand, Key, Lease, Leased, Making, Outcome, ServerConnection, Told, Wanted};
+use crate::stream::Stream;
+use crate::worker::Worker;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use terse_balance::Server;
+use terse_balance::settings::WebSocket;
+use terse_http::Protocol;
+use terse_tls::{Request, Secured};
+
+/// What a request gets of a server that may speak HTTP/2.
+pub enum Got {
+    /// A stream.
+    Stream(Leased),
+    /// A connection of HTTP/1: the server speaks nothing else.
+    Http1(Box<ServerConnection>),
+    /// The server speaks HTTP/1: a connection of it is made as to any other.
+    NotShared,
+    /// None; `true`: it is this request by which that counts against the server.
+    Failed(io::Error, bool),
+    /// The time to connect is over.
+    Late,
+    /// The client has left.
+    Closed,
+}
+
+/// Whether requests such as this go to the server over HTTP/2, if it speaks that. One that asks for another protocol goes over HTTP/1, where
+/// `ws` or ALPN lets it.
+pub fn may_share(server: &Server, upgrades: bool) -> bool {
+    let settings = server.settings();
+    settings.may_speak_http2()
+        && match settings.websocket {
+            _ if !upgrades => true,
+            WebSocket::Http1 => false,
+            WebSocket::Http2 => true,
+            WebSocket::Auto => settings.protocol.is_some() || !settings.tls.alpn.iter().flatten().any(|name| &**name != "h2"),
+        }
+}
+
+/// Finds a stream, or waits for a connection that is made.
+pub async fn stream(
+    client: &mut Client,
+    watches: Option<Watch<'_>>,
+    stream: &mut Stream,
+    backend: &Held,
+    server: &Arc<Server>,
+    wanted: Wanted<'_>,
+    upgrades: bool,
+) -> Got {
+    let worker = stream.facts.session.worker.clone();
+    let key = Key::of(&wanted, server.settings().follows_clients());
+    let mut waits = false;
+    loop {
+        let making = match worker.idle.lease(server, &wanted, &key) {
+            Lease::Carrier(carrier) => {
+                let leased = carrier.lend(&wanted, &worker.wheel);
+                return known(client, watches, leased, upgrades).await;
+            }
+            Lease::Http1 if server.settings().protocol.is_none() => return Got::NotShared,
+            Lease::Making(making) => making,
+            Lease::None | Lease::Http1 => make(&worker, stream, backend, server, &wanted, key.clone()),
+        };
+        if !std::mem::replace(&mut waits, true) {
+            client.timer.set(stream.facts.timeouts().connect);
+        }
+        let told = match wait(client, watches, pin!(making.wait())).await {
+            Waited::Done(told) => told,
+            Waited::Late => return Got::Late,
+            Waited::Closed => return Got::Closed,
+        };
+        match told {
+            Told::Carrier(carrier, true) => {
+                let leased = carrier.lend(&wanted, &worker.wheel);
+                return known(client, watches, leased, upgrades).await;
+            }
+            // There may be room for others.
+            Told::Carrier(_, false) | Told::Http1(None, _) => {}
+            Told::Http1(Some(connection), tls) => {
+                stream.facts.server_tls = tls;
+                return Got::Http1(connection);
+            }
+            Told::Failed(error, tls, counts) => {
+                stream.facts.server_tls = tls;
+                return Got::Failed(error, counts);
+            }
+        }
+    }
+}
+
+/// Waits for what a server says of itself, where a request depends on that (RFC 8441 section 3).
+async fn known(client: &mut Client, watches: Option<Watch<'_>>, leased: Leased, upgrades: bool) -> Got {
+    if upgrades && let Some(stream) = leased.connection.io.stream() {
+        match wait(client, watches, pin!(stream.connection().known())).await {
+            Waited::Done(()) => {}
+            Waited::Late => return Got::Late,
+            Waited::Closed => return Got::Closed,
+        }
+    }
+    Got::Stream(leased)
+}
+
+/// Has a connection made, in a task of its own.
+fn make(worker: &Rc<Worker>, stream: &Stream, backend: &Held, server: &Arc<Server>, wanted: &Wanted<'_>, key: Key) -> Rc<Making> {
+    let making = worker.idle.begin(server, wanted.session, key);
+    let order = Order {
+        worker: worker.clone(),
+        backend: backend.clone(),
+        server: server.clone(),
+        owner: wanted.session,
+        announced: wanted.announced.map(Into::into),
+        name: wanted.name.map(Into::into),
+        pool_name: wanted.pool_name.map(Into::into),
+        asked: wanted.asked,
+        guise: wanted.guise,
+    };
+    let (limit, made) = (stream.facts.timeouts().connect, making.clone());
+    server.counters.bump(terse_balance::Count::Connects);
+    tokio::task::spawn_local(async move { order.carry_out(&made, limit).await });
+    making
+}
+
+/// A connection that is to be made.
+struct Order {
+    worker: Rc<Worker>,
+    backend: Held,
+    server: Arc<Server>,
+    owner: u64,
+    announced: Option<Box<[u8]>>,
+    name: Option<Box<str>>,
+    pool_name: Option<Box<str>>,
+    asked: Option<SocketAddr>,
+    guise: Option<SocketAddr>,
+}
+
+impl Order {
+    async fn carry_out(self, making: &Rc<Making>, limit: Option<Duration>) {
+        let (worker, server) = (self.worker.clone(), self.server.clone());
+        let mut tls = None;
+        let label = format!("{}/{}", self.backend.name, server.name());
+        let connected = {
+            let connecting = self.connect(&mut tls);
+            match limit {
+                Some(limit) => tokio::time::timeout(limit, connecting).await.unwrap_or(Err(io::ErrorKind::TimedOut.into())),
+                None => connecting.await,
+            }
+        };
+        let outcome = match connected {
+            Ok(connection) if speaks_http2(&server, tls.as_deref()) => {
+                let carrier = upstream::start(&worker, &server, label, *connection);
+                worker.idle.made(&server, making, Some(Protocol::Http2), Some(&carrier));
+                Outcome::Carrier(carrier)
+            }
+            Ok(connection) => {
+                worker.idle.made(&server, making, Some(Protocol::Http1), None);
+                Outcome::Http1(Some(connection))
+            }
+            Err(error) => {
+                worker.idle.made(&server, making, None, None);
+                Outcome::Failed(error.kind(), error.raw_os_error())
+            }
+        };
+        making.done(outcome, tls);
+    }
+
+    async fn connect(self, tls: &mut Option<Rc<Secured>>) -> io::Result<Box<ServerConnection>> {
+        let Order { worker, backend, server, owner, announced, name, pool_name, asked, guise } = self;
+        let errand = Errand { server: &server, options: &backend.options, owner, asked, guise };
+        let mut connection = server::connect(&worker, errand).await?;
+        connection.held = worker.idle.hold(&server);
+        connection.introduce(announced, name, pool_name);
+        match server.connector().filter(|_| server.is_secure()) {
+            Some(connector) => connection.secure(connector, Request::Traffic, tls, &worker.plan.records_memory).await,
+            None => {
+                connection.say_first().await?;
+                Ok(connection)
+            }
+        }
+    }
+}
+
+/// Whether a connection speaks HTTP/2: by `proto`, or by what ALPN came to.
+fn speaks_http2(server: &Server, tls: Option<&Secured>) -> bool {
+    match server.settings().protocol {
+        Some(protocol) => protocol == Protocol::Http2,
+        None => tls.is_some_and(|tls| tls.handshake().protocol().as_deref() == Some(b"h2")),
+    }
+}
