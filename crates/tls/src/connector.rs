@@ -76,9 +76,7 @@ pub enum Request<'a> {
     /// A health check.
     Check {
         /// What it offers.
-        protocols: &'a [Box<str>],
-        /// Whether it speaks HTTP: then it offers only what is spoken.
-        http: bool,
+        protocols: &'a [&'a str],
     },
 }
 
@@ -211,10 +209,7 @@ impl Connector {
         }
         let is_check = matches!(request, Request::Check { .. });
         let protocols = match request {
-            Request::Check { protocols, http } => {
-                let offered = protocols.iter().map(|name| &**name).filter(|name| !http || alpn::is_http(name));
-                Cow::Owned(alpn::wire(offered))
-            }
+            Request::Check { protocols } => Cow::Owned(alpn::wire(protocols.iter().copied())),
             Request::Traffic | Request::Safe => Cow::Borrowed(&*self.protocols),
         };
         if !protocols.is_empty() {
