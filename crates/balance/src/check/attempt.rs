@@ -240,14 +240,16 @@ impl<'a> Attempt<'a> {
                         }
                     }
                 }
+                let mut authority = stream.ends().map_or_else(|| "localhost".into(), |(_, server)| server.to_string());
                 if let Some(security) = self.security(to) {
+                    authority = security.name.map_or(authority, str::to_owned);
                     stream = match timeout_at(limit, stream.secure(security)).await {
                         Err(_) => return Err(self.ended(CheckStatus::L6Timeout, self.at_step(step))),
                         Ok(Err(why)) => return Err(self.ended(CheckStatus::L6Response, why + &self.at_step(step))),
                         Ok(Ok(secured)) => secured,
                     };
                 }
-                self.http2 = self.speaks_http2(to, &stream).then(Box::default);
+                self.http2 = self.speaks_http2(to, &stream).then(|| Session::new(authority).into());
                 self.stream = Some(stream);
                 if let Some(answer) = self.limits.answer {
                     *deadline = Instant::now() + answer;
@@ -302,12 +304,11 @@ impl<'a> Attempt<'a> {
         }
         let (head, body) = request.message(&self.env(), state);
         self.begin(request.method());
-        self.ended = false;
         let scheme = if matches!(self.stream, Some(Stream::Tls(_))) { "https" } else { "http" };
-        match self.http2.as_mut().map(|session| session.ask(&head, scheme, body)) {
-            Some(Err(_)) => Err(self.ended(CheckStatus::L7Response, "HTTP/2: server takes no more requests".into())),
-            _ => self.flush(step, deadline).await,
+        if let Some(session) = &mut self.http2 {
+            session.ask(head, scheme, body);
         }
+        self.flush(step, deadline).await
     }
 
     /// Sends what HTTP/2 has to say.

@@ -1,15 +1,17 @@
-//! Requests of a check over HTTP/2, and what comes of them, without a socket.
+//! A request of a check over HTTP/2, and what comes of it, without a socket.
 
 use std::time::Instant;
-use terse_http::h2::{Code, Connection, Event, Limits, Unavailable};
-use terse_message::{Request, Response};
+use terse_http::h2::{Code, Connection, Event, Limits};
+use terse_message::{Known, Request, Response};
 
-/// A connection. It carries one request at a time.
+/// A connection. It carries one request.
 pub(super) struct Session {
     connection: Connection,
-    /// The stream of the last request; 0 before the first.
+    /// Who is asked where a request names nobody.
+    authority: String,
+    /// The request's stream; 0 before it.
     stream: u32,
-    /// What of its body the server has not taken.
+    /// What of the request's body the server has not taken.
     body: Vec<u8>,
     fault: Option<String>,
 }
@@ -25,22 +27,23 @@ pub(super) struct Answer {
     pub(super) whole: bool,
 }
 
-impl Default for Session {
-    fn default() -> Session {
-        Session { connection: Connection::client(Limits::default()), stream: 0, body: Vec::new(), fault: None }
-    }
-}
-
 impl Session {
-    /// Asks. A request before this one is forgotten.
-    ///
-    /// # Errors
-    /// The server takes no more requests.
-    pub(super) fn ask(&mut self, request: &Request, scheme: &str, body: Vec<u8>) -> Result<(), Unavailable> {
-        self.connection.release(self.stream, Code::CANCEL);
-        self.stream = self.connection.send_request(request, scheme.as_bytes(), None, body.is_empty())?;
-        (self.body, self.fault) = (body, None);
-        Ok(())
+    pub(super) fn new(authority: String) -> Session {
+        let connection = Connection::client(Limits::default());
+        Session { connection, authority, stream: 0, body: Vec::new(), fault: None }
+    }
+
+    /// Asks.
+    pub(super) fn ask(&mut self, mut request: Request, scheme: &str, body: Vec<u8>) {
+        // Servers refuse a request that names nobody.
+        if request.authority().is_none_or(<[u8]>::is_empty) {
+            request.fields.remove_known(Known::Host);
+            request.fields.push(b"host", self.authority.as_bytes());
+        }
+        match self.connection.send_request(&request, scheme.as_bytes(), None, body.is_empty()) {
+            Ok(stream) => (self.stream, self.body) = (stream, body),
+            Err(_) => self.fail("HTTP/2 server takes no request".into()),
+        }
     }
 
     /// Why nothing more of the answer will come, in the log's words.
@@ -104,5 +107,64 @@ impl Session {
     /// Notes a fault; the first one counts.
     fn fail(&mut self, fault: String) {
         self.fault.get_or_insert(fault);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes of a body of either side, above all windows.
+    const LONG: usize = 700_000;
+
+    fn sent(server: &mut Connection) -> Vec<u8> {
+        let output = server.output().to_vec();
+        server.wrote(output.len());
+        output
+    }
+
+    #[test]
+    fn bodies_go_beyond_windows() {
+        let (mut session, mut server) = (Session::new("a.test".into()), Connection::server(Limits::default()));
+        let mut request = Request::default();
+        request.set_method(b"POST");
+        request.set_target(b"/");
+        session.ask(request, "http", vec![b'q'; LONG]);
+        let (mut asked, mut rest, mut content, mut whole) = (0, vec![b'a'; LONG], 0, false);
+        for _ in 0..1000 {
+            let output = session.output().unwrap_or_default();
+            let mut bytes = &output[..];
+            while let (used, Some(event)) = server.receive(bytes, Instant::now()) {
+                bytes = &bytes[used..];
+                if let Event::Data { id, end } = event {
+                    let mut data = Vec::new();
+                    server.take_data(id, &mut data);
+                    server.consume(id, data.len());
+                    asked += data.len();
+                    if end {
+                        let mut response = Response::default();
+                        response.status = 200;
+                        server.send_response(id, &response, false);
+                    }
+                }
+            }
+            if asked == LONG {
+                let taken = server.send_data(1, &rest, true);
+                rest.drain(..taken);
+            }
+            let answer = session.receive(&sent(&mut server), Instant::now());
+            content += answer.content.len();
+            whole |= answer.whole;
+        }
+        assert_eq!((asked, content, whole, session.fault()), (LONG, LONG, true, None));
+    }
+
+    #[test]
+    fn who_has_gone_takes_no_requests() {
+        let (mut session, mut server) = (Session::new("a.test".into()), Connection::server(Limits::default()));
+        server.goaway(Code::NO_ERROR);
+        assert!(session.receive(&sent(&mut server), Instant::now()).head.is_none() && session.fault().is_none());
+        session.ask(Request::default(), "http", Vec::new());
+        assert_eq!(session.fault(), Some("HTTP/2 server takes no request"));
     }
 }
