@@ -7,6 +7,7 @@
 mod agent;
 mod attempt;
 mod expect;
+mod http2;
 mod probe;
 pub(crate) mod protocol;
 mod schedule;

@@ -78,9 +78,7 @@ pub enum Request<'a> {
     /// A health check.
     Check {
         /// What it offers.
-        protocols: &'a [Box<str>],
-        /// Whether it speaks HTTP: then it offers only what is spoken.
-        http: bool,
+        protocols: &'a [&'a str],
     },
 }
 
@@ -213,10 +211,7 @@ impl Connector {
         }
         let is_check = matches!(request, Request::Check { .. });
         let protocols = match request {
-            Request::Check { protocols, http } => {
-                let offered = protocols.iter().map(|name| &**name).filter(|name| !http || alpn::is_http(name));
-                Cow::Owned(alpn::wire(offered))
-            }
+            Request::Check { protocols } => Cow::Owned(alpn::wire(protocols.iter().copied())),
             Request::Http1 => {
                 let offered = self.tls.alpn.iter().flatten().map(|name| &**name).filter(|name| *name != "h2");
                 Cow::Owned(alpn::wire(offered))

@@ -1,7 +1,8 @@
 //! One check: the steps of a script over a connection.
 
 use super::expect::{Expect, Judgement, bytes_of, written};
-use super::probe::{Act, Action, Assigned, Connect, ConnectTls, ProbeKind, Script};
+use super::http2::Session;
+use super::probe::{Act, Action, Assigned, Connect, ConnectTls, HttpRequest, ProbeKind, Script};
 use super::protocol::Answer;
 use super::stream::{Security, Stream, described};
 use super::{CheckStatus, LastCheck, Surroundings};
@@ -14,10 +15,10 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
+use terse_http::Protocol;
 use terse_http::h1::{self, ChunkDecoder, Parsed};
-use terse_message::{BodyLength, Response};
+use terse_message::{BodyLength, Response, Version};
 use terse_sample::{Env, LogFormat, Store, Target, Value, Vars};
-use terse_tls::Request;
 use tokio::time::{Instant, timeout_at};
 
 /// How long a check may take.
@@ -49,6 +50,7 @@ pub(super) async fn attempt(
         variables: Store::default(),
         response: None,
         stream: None,
+        http2: None,
         received: Vec::new(),
         method: "",
         code: 0,
@@ -76,7 +78,9 @@ struct Attempt<'a> {
     /// The head of the last response.
     response: Option<Response>,
     stream: Option<Stream>,
-    /// What came since the last step that sent something.
+    /// The connection's HTTP/2, where it speaks that.
+    http2: Option<Box<Session>>,
+    /// What came since the last step that sent something; over HTTP/2, of the body.
     received: Vec<u8>,
     method: &'a str,
     /// The status of the last response.
@@ -85,7 +89,7 @@ struct Attempt<'a> {
     status: CheckStatus,
     /// More about it.
     info: String,
-    /// Whether the server has closed its side.
+    /// Whether the server has closed its side, or its stream of HTTP/2.
     ended: bool,
     /// Whether an answer came that is not what was expected.
     unmet: bool,
@@ -108,11 +112,7 @@ impl<'a> Attempt<'a> {
                     let bytes = if *hexadecimal { bytes_of(&text).unwrap_or_default() } else { text };
                     self.send(step, &bytes, "", deadline).await
                 }
-                Act::Request(request) => {
-                    let state = self.script.tells_state.then(|| self.state());
-                    let bytes = request.bytes(&self.env(), state);
-                    self.send(step, &bytes, request.method(), deadline).await
-                }
+                Act::Request(request) => self.request(step, request, deadline).await,
                 Act::SetVar { target, value } => {
                     self.set(*target, value);
                     Ok(())
@@ -211,7 +211,7 @@ impl<'a> Attempt<'a> {
     }
 
     async fn connect(&mut self, step: &Action, to: &Connect, deadline: &mut Instant) -> Result<(), Ended> {
-        (self.stream, self.ended) = (None, false);
+        (self.stream, self.http2, self.ended) = (None, None, false);
         self.received.clear();
         let mut limit = *deadline;
         if self.limits.answer.is_some() {
@@ -240,13 +240,16 @@ impl<'a> Attempt<'a> {
                         }
                     }
                 }
-                if let Some(security) = self.security(&to.tls) {
+                let mut authority = stream.ends().map_or_else(|| "localhost".into(), |(_, server)| server.to_string());
+                if let Some(security) = self.security(to) {
+                    authority = security.name.map_or(authority, str::to_owned);
                     stream = match timeout_at(limit, stream.secure(security)).await {
                         Err(_) => return Err(self.ended(CheckStatus::L6Timeout, self.at_step(step))),
                         Ok(Err(why)) => return Err(self.ended(CheckStatus::L6Response, why + &self.at_step(step))),
                         Ok(Ok(secured)) => secured,
                     };
                 }
+                self.http2 = self.speaks_http2(to, &stream).then(|| Session::new(authority).into());
                 self.stream = Some(stream);
                 if let Some(answer) = self.limits.answer {
                     *deadline = Instant::now() + answer;
@@ -256,28 +259,78 @@ impl<'a> Attempt<'a> {
         }
     }
 
+    /// The version of HTTP that lines tell a connection to speak.
+    fn protocol(&self, to: &Connect) -> Option<Protocol> {
+        let settings = self.server.settings();
+        to.protocol.or(settings.check.protocol.or(settings.protocol).filter(|_| to.as_server))
+    }
+
+    /// Whether requests go over HTTP/2: as lines tell, else as ALPN came to.
+    fn speaks_http2(&self, to: &Connect, stream: &Stream) -> bool {
+        self.script.kind == ProbeKind::Http
+            && match self.protocol(to) {
+                Some(protocol) => protocol == Protocol::Http2,
+                None => stream.agreed_on(Protocol::Http2.alpn()),
+            }
+    }
+
     /// What makes the connection secure, where it is to be.
-    fn security<'s>(&self, tls: &'s ConnectTls) -> Option<Security<'s>>
+    fn security<'s>(&self, to: &'s Connect) -> Option<Security<'s>>
     where
         'a: 's,
     {
         let settings = self.server.settings();
-        let by_server = || settings.tls.check_alpn.as_deref().unwrap_or_default();
-        let (name, protocols) = match tls {
+        let (name, protocols) = match &to.tls {
             ConnectTls::No => return None,
-            ConnectTls::Yes(tls) => (&tls.name, &*tls.protocols),
+            ConnectTls::Yes(tls) => (&tls.name, Some(&*tls.protocols).filter(|names| !names.is_empty())),
             ConnectTls::AsServer { .. } if !settings.checks_over_tls() => return None,
-            ConnectTls::AsServer { .. } if settings.tls.no_check_sni_auto => (&None, by_server()),
-            ConnectTls::AsServer { name } => (name, by_server()),
+            ConnectTls::AsServer { .. } if settings.tls.no_check_sni_auto => (&None, None),
+            ConnectTls::AsServer { name } => (name, None),
         };
         let name = settings.tls.check_sni.as_deref().or(name.as_deref());
-        let request = Request::Check { protocols, http: self.script.kind == ProbeKind::Http };
-        self.server.connector().map(|connector| Security { connector, name, request })
+        let by_server = settings.tls.check_alpn.as_deref().filter(|_| to.as_server).or(settings.tls.alpn.as_deref());
+        let (is_http, speaks_http1) = (self.script.kind == ProbeKind::Http, self.protocol(to) == Some(Protocol::Http1));
+        let is_spoken = |name: &str| terse_tls::is_http_protocol(name) && !(speaks_http1 && name == Protocol::Http2.alpn());
+        let protocols = protocols.or(by_server).unwrap_or_default().iter().map(|name| &**name);
+        let protocols = protocols.filter(|name| !is_http || is_spoken(name)).collect();
+        self.server.connector().map(|connector| Security { connector, name, protocols })
+    }
+
+    async fn request(&mut self, step: &Action, request: &'a HttpRequest, deadline: Instant) -> Result<(), Ended> {
+        let state = self.script.tells_state.then(|| self.state());
+        if self.http2.is_none() {
+            let bytes = request.bytes(&self.env(), state);
+            return self.send(step, &bytes, request.method(), deadline).await;
+        }
+        let (head, body) = request.message(&self.env(), state);
+        self.begin(request.method());
+        let scheme = if matches!(self.stream, Some(Stream::Tls(_))) { "https" } else { "http" };
+        if let Some(session) = &mut self.http2 {
+            session.ask(head, scheme, body);
+        }
+        self.flush(step, deadline).await
+    }
+
+    /// Sends what HTTP/2 has to say.
+    async fn flush(&mut self, step: &Action, deadline: Instant) -> Result<(), Ended> {
+        while let Some(bytes) = self.http2.as_mut().and_then(|session| session.output()) {
+            self.write(step, &bytes, deadline).await?;
+        }
+        Ok(())
+    }
+
+    /// Forgets what has come to what was sent before.
+    fn begin(&mut self, method: &'a str) {
+        (self.method, self.code, self.response) = (method, 0, None);
+        self.received.clear();
     }
 
     async fn send(&mut self, step: &Action, bytes: &[u8], method: &'a str, deadline: Instant) -> Result<(), Ended> {
-        (self.method, self.code, self.response) = (method, 0, None);
-        self.received.clear();
+        self.begin(method);
+        self.write(step, bytes, deadline).await
+    }
+
+    async fn write(&mut self, step: &Action, bytes: &[u8], deadline: Instant) -> Result<(), Ended> {
         let Some(stream) = &mut self.stream else { return Err(self.ended(CheckStatus::SocketError, self.at_step(step))) };
         match timeout_at(deadline, stream.send(bytes)).await {
             Err(_) => Err(self.ended(CheckStatus::L7Timeout, self.at_step(step))),
@@ -363,16 +416,7 @@ impl<'a> Attempt<'a> {
 
     /// Judges what has come of a response. Never [`Judgement::Failed`]: that ends the check.
     fn judge_http(&mut self, step: &Action, expect: &Expect) -> Result<Judgement, Ended> {
-        let response = &mut *self.response.get_or_insert_default();
-        let broken = || LastCheck { status: CheckStatus::L7Response, ..LastCheck::default() };
-        let head = match h1::parse_response(&self.received, self.method.as_bytes(), response) {
-            Ok(Parsed::Complete(length)) => length,
-            Ok(Parsed::Partial) if self.received.is_empty() && self.ended => return Err(self.empty(step)),
-            Ok(Parsed::Partial) if self.ended || self.received.len() >= MOST_BYTES => return Err(broken()),
-            Ok(Parsed::Partial) => return Ok(Judgement::Wait),
-            Err(_) => return Err(broken()),
-        };
-        let response = response.clone();
+        let Some((response, head)) = self.head(step)? else { return Ok(Judgement::Wait) };
         self.code = response.status;
         let expect = &*expect.resolved(&self.env());
         if response.status == 404 && self.script.stops_on_404 && self.server.is_up() {
@@ -396,16 +440,47 @@ impl<'a> Attempt<'a> {
         }
     }
 
+    /// The head of a response that has come, and where behind it the body begins in what came.
+    fn head(&mut self, step: &Action) -> Result<Option<(Response, usize)>, Ended> {
+        if self.http2.is_some() {
+            return match &self.response {
+                None if self.ended => Err(self.empty(step)),
+                response => Ok(response.clone().map(|response| (response, 0))),
+            };
+        }
+        let response = &mut *self.response.get_or_insert_default();
+        match h1::parse_response(&self.received, self.method.as_bytes(), response) {
+            Ok(Parsed::Complete(length)) => Ok(Some((response.clone(), length))),
+            Ok(Parsed::Partial) if self.received.is_empty() && self.ended => Err(self.empty(step)),
+            Ok(Parsed::Partial) if self.ended || self.received.len() >= MOST_BYTES => Err(broken()),
+            Ok(Parsed::Partial) => Ok(None),
+            Err(_) => Err(broken()),
+        }
+    }
+
     async fn receive(&mut self, step: &Action, deadline: Instant) -> Result<(), Ended> {
         if self.ended || self.received.len() >= MOST_BYTES {
             return Err(self.ended(CheckStatus::L7Response, self.at_step(step)));
         }
+        if let Some(fault) = self.http2.as_ref().and_then(|session| session.fault()) {
+            return Err(self.ended(CheckStatus::L7Response, fault.to_owned() + &commented(step)));
+        }
+        // Who takes nothing more may have said all before: reading tells.
+        let _ = self.flush(step, deadline).await;
         let Some(stream) = &mut self.stream else { return Err(self.ended(CheckStatus::SocketError, self.at_step(step))) };
-        match timeout_at(deadline, stream.receive(&mut self.received)).await {
+        let mut frames = Vec::new();
+        let bytes = if self.http2.is_some() { &mut frames } else { &mut self.received };
+        match timeout_at(deadline, stream.receive(bytes)).await {
             Err(_) => Err(self.ended(CheckStatus::L7Timeout, self.at_step(step))),
             Ok(Err(error)) => Err(self.ended(CheckStatus::SocketError, described(&error) + &self.at_step(step))),
             Ok(Ok(n)) => {
                 self.ended = n == 0;
+                if let Some(session) = &mut self.http2 {
+                    let answer = session.receive(&frames, std::time::Instant::now());
+                    self.response = answer.head.or(self.response.take());
+                    self.received.extend_from_slice(&answer.content);
+                    self.ended |= answer.whole;
+                }
                 Ok(())
             }
         }
@@ -447,6 +522,11 @@ impl<'a> Attempt<'a> {
     }
 }
 
+/// What is no response.
+fn broken() -> Ended {
+    LastCheck { status: CheckStatus::L7Response, ..LastCheck::default() }
+}
+
 /// What a format says, as a log can show it.
 fn said(format: &LogFormat, env: &Env<'_>) -> String {
     String::from_utf8_lossy(&written(format, env)).chars().filter(|c| !c.is_control()).collect()
@@ -464,11 +544,12 @@ fn body_info(expect: &Expect, content: &[u8]) -> String {
     }
 }
 
-/// What has come of a body, and whether that is all; `None` when its chunks are broken.
+/// What has come of a body, and whether that is all as far as its head and its chunks say; `None` when they are broken.
 fn content(response: &Response, raw: &[u8]) -> Option<(Vec<u8>, bool)> {
     match response.body {
         BodyLength::None => return Some((Vec::new(), true)),
         BodyLength::Exact(length) => return Some((raw.to_vec(), raw.len() as u64 >= length)),
+        BodyLength::Framed if response.version == Version::Http2 => return Some((raw.to_vec(), false)),
         BodyLength::UntilClose => return Some((raw.to_vec(), false)),
         BodyLength::Framed => {}
     }

@@ -4,6 +4,7 @@ use super::expect::{Expect, Expectation, written};
 use super::protocol::Answer;
 use std::net::IpAddr;
 use terse_http::Protocol;
+use terse_message::Request;
 use terse_sample::{Env, Expr, LogFormat, Target, VarSlot};
 
 /// `option httpchk` and `http-check`, `option tcp-check` and `tcp-check`.
@@ -146,29 +147,35 @@ impl HttpRequest {
         self.method.as_deref().unwrap_or("OPTIONS")
     }
 
-    /// The request on the wire; HAProxy's habits where nothing was told.
+    fn target(&self, env: &Env<'_>) -> Vec<u8> {
+        self.uri.as_ref().map(|uri| written(uri, env)).filter(|uri| !uri.is_empty()).unwrap_or_else(|| b"/".to_vec())
+    }
+
+    fn has(&self, wanted: &str) -> bool {
+        self.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted))
+    }
+
+    /// The request as HTTP/1 writes it; HAProxy's habits where nothing was told.
     /// `state` is what a server is told of itself.
     pub(super) fn bytes(&self, env: &Env<'_>, state: Option<String>) -> Vec<u8> {
         let version = self.version.as_deref().unwrap_or("HTTP/1.0");
-        let uri = self.uri.as_ref().map(|uri| written(uri, env)).filter(|uri| !uri.is_empty()).unwrap_or_else(|| b"/".to_vec());
-        let mut head = [self.method().as_bytes(), b" ", &uri, b" ", version.as_bytes(), b"\r\n"].concat();
-        let has = |wanted: &str| self.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        let mut head = [self.method().as_bytes(), b" ", &self.target(env), b" ", version.as_bytes(), b"\r\n"].concat();
         for (name, value) in &self.fields {
             head.extend_from_slice(&[name.as_bytes(), b": ", &written(value, env), b"\r\n"].concat());
         }
-        if version == "HTTP/1.1" && !has("host") {
+        if version == "HTTP/1.1" && !self.has("host") {
             // Who has no name to tell says so (RFC 9112 section 3.2): without the field, servers must refuse the request.
             head.extend_from_slice(b"host:\r\n");
         }
-        if version != "HTTP/1.0" && !has("connection") {
+        if version != "HTTP/1.0" && !self.has("connection") {
             head.extend_from_slice(b"connection: close\r\n");
         }
         if let Some(state) = state {
-            head.extend_from_slice(format!("x-haproxy-server-state: {state}\r\n").as_bytes());
+            head.extend_from_slice(format!("{STATE}: {state}\r\n").as_bytes());
         }
         let body = self.body.as_ref().map(|body| written(body, env));
         if let Some(body) = &body
-            && !has("content-length")
+            && !self.has("content-length")
         {
             head.extend_from_slice(format!("content-length: {}\r\n", body.len()).as_bytes());
         }
@@ -176,7 +183,30 @@ impl HttpRequest {
         head.extend_from_slice(&body.unwrap_or_default());
         head
     }
+
+    /// The same for HTTP/2, which has no version to tell: its head and its body.
+    pub(super) fn message(&self, env: &Env<'_>, state: Option<String>) -> (Request, Vec<u8>) {
+        let mut head = Request::default();
+        head.set_method(self.method().as_bytes());
+        head.set_target(&self.target(env));
+        for (name, value) in &self.fields {
+            head.fields.push(name.as_bytes(), &written(value, env));
+        }
+        if let Some(state) = state {
+            head.fields.push(STATE.as_bytes(), state.as_bytes());
+        }
+        let body = self.body.as_ref().map(|body| written(body, env));
+        if let Some(body) = &body
+            && !self.has("content-length")
+        {
+            head.fields.push(b"content-length", body.len().to_string().as_bytes());
+        }
+        (head, body.unwrap_or_default())
+    }
 }
+
+/// The field that tells a server its state.
+const STATE: &str = "x-haproxy-server-state";
 
 /// The steps of a check, whole: it begins with connecting.
 #[derive(Clone, Debug)]
@@ -228,9 +258,9 @@ pub(super) struct Connect {
     /// A PROXY head, whatever the server's line says.
     pub(super) announces: bool,
     pub(super) via_socks4: bool,
-    /// The version of HTTP that is spoken; by default the server line's.
+    /// The version of HTTP that is spoken.
     pub(super) protocol: Option<Protocol>,
-    /// What the server's line says of PROXY heads and of SOCKS4 holds, too.
+    /// What the server's line says of PROXY heads, of SOCKS4 and of the version of HTTP holds, too.
     pub(super) as_server: bool,
     pub(super) tls: ConnectTls,
 }
@@ -388,8 +418,8 @@ mod tests {
     }
 
     fn connect(port: Option<u16>) -> Step {
-        let (address, tls, comment) = (None, None, None);
-        Step::Connect { address, port, announces: false, via_socks4: false, tls, default: false, comment }
+        let (address, protocol, tls, comment) = (None, None, None, None);
+        Step::Connect { address, port, announces: false, via_socks4: false, protocol, tls, default: false, comment }
     }
 
     #[test]

@@ -28,7 +28,8 @@ pub(super) struct Security<'a> {
     pub(super) connector: &'a Connector,
     /// The name that is asked for.
     pub(super) name: Option<&'a str>,
-    pub(super) request: Request<'a>,
+    /// The protocols that are offered.
+    pub(super) protocols: Vec<&'a str>,
 }
 
 /// Connects, and has segments signed where there is a password.
@@ -109,8 +110,9 @@ impl Stream {
             Stream::Unix(stream) => Socket::Unix(stream),
             Stream::Tls(_) => return Ok(self),
         };
-        let Security { connector, name, request } = security;
-        let secured = connector.connect(socket, name, request, None).map_err(|error| error.to_string())?;
+        let Security { connector, name, protocols } = security;
+        let secured =
+            connector.connect(socket, name, Request::Check { protocols: &protocols }, None).map_err(|error| error.to_string())?;
         let mut secured = Box::new(secured);
         let stream = &mut *secured;
         let made = poll_fn(move |cx| {
@@ -121,6 +123,12 @@ impl Stream {
             Ok(()) => Ok(Stream::Tls(secured)),
             Err(failure) => Err(failure.cause.text().to_owned()),
         }
+    }
+
+    /// Whether both ends agreed on a protocol of that name.
+    pub(super) fn agreed_on(&self, protocol: &str) -> bool {
+        let agreed = if let Stream::Tls(stream) = self { stream.handshake().protocol() } else { None };
+        agreed.is_some_and(|agreed| agreed == protocol.as_bytes())
     }
 
     /// Our address and the server's, over IP.

@@ -203,7 +203,7 @@ fn words_of_servers_that_are_wrong() {
         ("s 10.0.0.1:80 weight 257", "not between 0 and 256"),
         ("s 10.0.0.1:80 inter 0", "without a pause"),
         ("s 10.0.0.1:80 cookie a;b", "cannot be a cookie's value"),
-        ("s 10.0.0.1:80 proto h2", "'h2' is not supported"),
+        ("s 10.0.0.1:80 proto h3", "protocol 'h3' is not spoken"),
         ("s 10.0.0.1:80 addr 10.0.0.2:x", "'10.0.0.2:x' is not an IPv4 or IPv6 address"),
         ("s 10.0.0.1:+", "'+' is not a port"),
         ("s somewhere:80", "could not resolve address 'somewhere'"),

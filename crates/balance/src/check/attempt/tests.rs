@@ -1,3 +1,5 @@
+mod http2;
+
 use super::*;
 use crate::fixture::{Nowhere, farm};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
