@@ -250,8 +250,9 @@ fn checks_offer_protocols_and_by_http_only_those_that_are_spoken() {
     for (words, lines, chosen) in [
         ("check-alpn h2,http/1.1", "", "h2"),
         ("", " option tcp-check\n tcp-check connect ssl alpn h2\n", "h2"),
-        ("check-alpn h2,http/1.1", " option httpchk\n", "http/1.1"),
-        ("check-alpn h2", " option httpchk\n", "-"),
+        ("check-alpn h2,http/1.1", " option httpchk\n", "h2"),
+        ("alpn http/1.1", " option httpchk\n", "http/1.1"),
+        ("check-alpn h3,http/1.1", " option httpchk\n", "http/1.1"),
     ] {
         let text = format!(
             "global\n nbthread 1\n{DEFAULTS}\nfrontend web\n mode tcp\n bind fd@${{web}} ssl crt a.pem alpn h2,http/1.1\n \
