@@ -404,6 +404,13 @@ pub struct RetryOn {
     pub statuses: Vec<u16>,
 }
 
+impl RetryOn {
+    /// Whether a request is sent again that its server may have taken.
+    pub fn after_sending(&self) -> bool {
+        self.empty || self.junk || self.timeout || !self.statuses.is_empty()
+    }
+}
+
 impl Default for RetryOn {
     fn default() -> RetryOn {
         RetryOn { connect: true, empty: false, junk: false, timeout: false, early: false, statuses: Vec::new() }

@@ -6,6 +6,7 @@ pub mod held;
 pub mod http2;
 pub mod pause;
 pub mod pipe;
+pub mod replay;
 pub mod silence;
 pub mod sink;
 pub mod source;

@@ -4,6 +4,7 @@ use super::buffer::{Buffer, Pools};
 use super::held::{Held, Listener};
 use super::http2::Http2Stream;
 use super::pipe::Pipe;
+use super::replay::Again;
 use super::timer::Timer;
 use super::transport::Reader;
 use std::cell::Cell;
@@ -31,6 +32,8 @@ pub enum Incoming {
     UntilClose,
     /// It is in memory: nothing is read.
     Held(Held),
+    /// Some of it was sent before, and comes from memory first.
+    Again(Box<Again>),
 }
 
 /// A body in chunks.
@@ -184,6 +187,7 @@ impl Source<'_> {
                 0 => Part::End,
                 n => Part::Data(n),
             }),
+            Incoming::Again(again) => Some(Part::Data(again.data().len())),
             Incoming::Frames(frames) if waiting == 0 => frames.has_ended.then_some(Part::End),
             Incoming::Exact(_) | Incoming::UntilClose if waiting == 0 => None,
             Incoming::Frames(_) => Some(Part::Data(waiting)),
@@ -229,6 +233,11 @@ impl Source<'_> {
             Incoming::Exact(left) => Some(*left),
             Incoming::Held(held) => Some(held.left()),
             Incoming::Frames(frames) => frames.left,
+            Incoming::Again(again) => match again.rest() {
+                Incoming::Exact(left) => Some(again.data().len() as u64 + *left),
+                Incoming::Done => Some(again.data().len() as u64),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -240,6 +249,7 @@ impl Source<'_> {
         match &*self.body {
             Incoming::Done => (0, true),
             Incoming::Held(held) => (held.left(), true),
+            Incoming::Again(again) => (again.data().len() as u64, again.rest().is_done()),
             Incoming::Exact(left) => (filled.len() as u64, filled.len() as u64 >= *left),
             Incoming::UntilClose => (filled.len() as u64, false),
             Incoming::Frames(frames) => {
@@ -268,6 +278,7 @@ impl Source<'_> {
     pub fn data(&self, n: usize) -> &[u8] {
         let at_hand = match &*self.body {
             Incoming::Held(held) => held.data(),
+            Incoming::Again(again) => again.data(),
             _ => self.buffer.filled(),
         };
         &at_hand[..n.min(at_hand.len())]
@@ -275,6 +286,9 @@ impl Source<'_> {
 
     /// Counts bytes of data that are about to go on: before they are sent, or a receiver that takes nothing leaves them uncounted.
     pub fn count(&self, n: usize) {
+        if matches!(self.body, Incoming::Again(_)) {
+            return;
+        }
         self.count.set(self.count.get() + n as u64);
     }
 
@@ -286,6 +300,12 @@ impl Source<'_> {
         if let Incoming::Held(held) = self.body {
             return held.consume(n);
         }
+        if let Incoming::Again(again) = self.body {
+            if let Some(rest) = again.consume(n) {
+                *self.body = rest;
+            }
+            return;
+        }
         self.buffer.consume(n);
         match self.body {
             Incoming::Exact(left) => {
@@ -296,7 +316,7 @@ impl Source<'_> {
             }
             Incoming::Chunked(chunks) => chunks.found -= n.min(chunks.found),
             Incoming::Frames(frames) => frames.left = frames.left.map(|left| left.saturating_sub(n as u64)),
-            Incoming::Done | Incoming::UntilClose | Incoming::Held(_) => {}
+            Incoming::Done | Incoming::UntilClose | Incoming::Held(_) | Incoming::Again(_) => {}
         }
     }
 
@@ -442,7 +462,7 @@ impl Source<'_> {
             Incoming::Exact(left) if *left == n => *self.body = Incoming::Done,
             Incoming::Exact(left) => *left -= n.min(*left),
             Incoming::Chunked(chunks) => chunks.decoder.skip(n),
-            Incoming::Done | Incoming::Frames(_) | Incoming::UntilClose | Incoming::Held(_) => {}
+            Incoming::Done | Incoming::Frames(_) | Incoming::UntilClose | Incoming::Held(_) | Incoming::Again(_) => {}
         }
     }
 

@@ -326,7 +326,8 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, r
     if stream.facts.backend().is_some_and(|b| b.retry_on.statuses.contains(&status)) {
         let failure = Abort::new(Who::Server, Phase::Headers, Cause::Refused);
         // The client sees it when it cannot be tried again: then, and of a request whose body is on its way.
-        let is_repeatable = stream.request.is_idempotent() && stream.request.body == BodyLength::None;
+        let sent_once = stream.facts.changed().is_some_and(|changes| changes.sent_once);
+        let is_repeatable = reply.sending.is_repeatable() && !sent_once;
         if stream.facts.retries < stream.facts.retries_allowed() && is_repeatable && !stream.facts.by_service {
             stream.has_response = false;
             return Err(Failure { abort: failure, kind: FailureKind::Status(status) });

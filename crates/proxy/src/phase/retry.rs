@@ -37,26 +37,27 @@ pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure
     let Some(held) = stream.facts.backend.clone() else { return false };
     let backend: &Backend = &held;
     observe::failure(backend, stream, failure);
-    // A connection that had been idle may have been closed by the server just then. A request that can be repeated without harm is,
-    // on a fresh one (RFC 9110 section 9.2.2); what else is repeated is the operator's word.
-    let harmless = stream.request.is_idempotent() && !exchange.body_begun;
+    // A connection that had been idle may have been closed by the server just then, and one of HTTP/2 ends for reasons that are not its
+    // streams'. A request that can be repeated without harm is, on another one (RFC 9110 section 9.2.2); what else is repeated is the
+    // operator's word.
+    let repeatable = !exchange.body_begun;
+    let harmless = repeatable && stream.request.is_idempotent();
+    let is_collateral = stream.facts.server_was_idle || stream.facts.server_http2.is_some();
     let sent_once = stream.facts.changed().is_some_and(|changes| changes.sent_once);
+    let retry_on = &backend.retry_on;
     let allowed = match failure.kind {
-        kind if sent_once && kind != FailureKind::Unsent => false,
-        FailureKind::Unsent => !exchange.body_begun,
-        FailureKind::Refused if !exchange.body_begun && exchange.refusals < MOST_REFUSALS => {
+        FailureKind::Unsent => repeatable,
+        FailureKind::Refused if repeatable && exchange.refusals < MOST_REFUSALS => {
             // No attempt was made that could fail.
             exchange.refusals += 1;
             return true;
         }
-        FailureKind::Refused => !exchange.body_begun,
-        FailureKind::Empty | FailureKind::Beside => {
-            // A connection of HTTP/2 ends for reasons that are not its streams'.
-            harmless && (stream.facts.server_was_idle || stream.facts.server_http2.is_some() || backend.retry_on.empty)
-        }
-        FailureKind::Junk => harmless && backend.retry_on.junk,
-        FailureKind::Timeout => harmless && backend.retry_on.timeout,
-        FailureKind::Status(status) => harmless && backend.retry_on.statuses.contains(&status),
+        FailureKind::Refused => repeatable,
+        _ if sent_once => false,
+        FailureKind::Empty | FailureKind::Beside => harmless && is_collateral || repeatable && retry_on.empty,
+        FailureKind::Junk => repeatable && retry_on.junk,
+        FailureKind::Timeout => repeatable && retry_on.timeout,
+        FailureKind::Status(status) => repeatable && retry_on.statuses.contains(&status),
         FailureKind::TooEarly => {
             // That is no attempt of its own, only its other half, and there is one of it.
             return !std::mem::replace(&mut exchange.waits, true);

@@ -3,6 +3,7 @@
 use crate::facts::Facts;
 use crate::figures::Figures;
 use crate::filter::Direction;
+use crate::io::replay::Recording;
 use crate::io::source::Incoming;
 use crate::io::{Broken, Http2Stream, Part, Peer, Sink, Source};
 use crate::meter::{self, Meter};
@@ -56,6 +57,8 @@ pub struct Sending {
     pub refused: Cell<Option<Failure>>,
     /// What the server did not take has been read to its end.
     dropped: Cell<bool>,
+    /// What was sent of the body, where it may have to be sent again.
+    recording: Option<Recording>,
 }
 
 impl Sending {
@@ -70,7 +73,13 @@ impl Sending {
             held_back: Cell::new(held_back),
             refused: Cell::new(None),
             dropped: Cell::new(false),
+            recording: None,
         }
+    }
+
+    /// Whether all that was sent can be sent again.
+    pub fn is_repeatable(&self) -> bool {
+        self.recording.as_ref().map_or(!self.has_begun(), Recording::is_whole)
     }
 
     /// Whether some of its body has been sent.
@@ -112,6 +121,7 @@ pub async fn run(
     let connection = server_connection(stream, exchange);
     let watches = stream.facts.aborts_on_close();
     let has_upload = !exchange.upload.is_done();
+    let records = has_upload && records(stream, exchange);
     let figures = stream.facts.figures.clone();
     let pools = &worker.pools;
     if !has_upload {
@@ -172,7 +182,12 @@ pub async fn run(
     down.minds_truncation = true;
     let mut down_sink = Sink::new(client_writer, out, &client.timer, timeouts.client, &figures.bytes_out);
     down_sink.meter = meters.1.as_ref();
-    let sending = Sending::new(stream, !has_upload);
+    let mut sending = Sending::new(stream, !has_upload);
+    if records {
+        let recording = Recording::new(&pools.small);
+        up.listener = Some(recording.listener());
+        sending.recording = Some(recording);
+    }
     let mut reply = respond::Reply {
         keep_client: exchange.keep_client,
         upgrade: exchange.upgrade,
@@ -223,6 +238,7 @@ pub async fn run(
         exchange.body_begun = sending.has_begun();
         joined
     };
+    let recording = sending.recording.clone().filter(|_| result.is_err());
     let result = result.map_err(|failure| in_its_phase(failure, stream));
     let result = match result {
         Ok(Asked::Whole) if reply.switched => {
@@ -266,9 +282,24 @@ pub async fn run(
         }
         Err(failure) => Err(failure),
     };
-    exchange.server_keeps = reply.server_keeps && sending.whole.get() && result.is_ok() && !reply.switched;
+    let server_keeps = reply.server_keeps;
+    let switched = reply.switched;
+    if let Some(recording) = recording {
+        let (body, is_whole) = recording.rewind(std::mem::take(&mut exchange.upload));
+        exchange.upload = body;
+        exchange.body_begun &= !is_whole;
+    }
+    exchange.server_keeps = server_keeps && sending.whole.get() && result.is_ok() && !switched;
     worker.give_scratch(head);
     result
+}
+
+/// Whether a body is kept for another attempt: where the server may not have taken it, or the operator has it sent again.
+fn records(stream: &Stream, exchange: &Exchange) -> bool {
+    let facts = &stream.facts;
+    let again = facts.backend().is_some_and(|backend| backend.retry_on.after_sending());
+    let may_be_lost = facts.server_http2.is_some() || facts.server_was_idle;
+    (again || may_be_lost) && exchange.failures < facts.retries_allowed() && !facts.by_service && !exchange.upgrade
 }
 
 /// What the server is told about its connection.

@@ -53,7 +53,8 @@ impl Sink<'_> {
                 request.fields.remove_known(Known::Trailer);
             }
             self.framing = Outgoing::Frames { trailers: !to.drops_trailers };
-            let ends = matches!(request.body, BodyLength::None | BodyLength::Exact(0));
+            // What follows a CONNECT is a tunnel's.
+            let ends = matches!(request.body, BodyLength::None | BodyLength::Exact(0)) && request.method() != b"CONNECT";
             let bytes = stream.request(request, to.scheme, connection == Connection::Upgrade, ends) as u64;
             self.written += bytes;
             self.count.set(self.count.get() + bytes);

@@ -1,0 +1,137 @@
+//! What was sent of a request's body, kept until its server has answered: so it can be sent again.
+//!
+//! ```text
+//! source --consumed--> Recording --the attempt failed--> Again: what was kept, then the rest of the body
+//!                          \--more than a buffer holds--> nothing: the request is sent once
+//! ```
+
+use super::buffer::{Buffer, Pool};
+use super::held::Listener;
+use super::source::Incoming;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// What was sent in an attempt.
+#[derive(Clone)]
+pub struct Recording(Rc<RefCell<Kept>>);
+
+enum Kept {
+    /// Nothing yet; a buffer is taken from there.
+    Nothing(Rc<Pool>),
+    All(Buffer),
+    /// It was more than a buffer holds.
+    TooMuch,
+}
+
+impl Recording {
+    /// One that has heard nothing yet.
+    pub fn new(pool: &Rc<Pool>) -> Recording {
+        Recording(Rc::new(RefCell::new(Kept::Nothing(pool.clone()))))
+    }
+
+    /// What hears the body.
+    pub fn listener(&self) -> Box<dyn Listener> {
+        Box::new(Recorder(self.clone()))
+    }
+
+    /// Whether all that was sent is here.
+    pub fn is_whole(&self) -> bool {
+        !matches!(&*self.0.borrow(), Kept::TooMuch)
+    }
+
+    /// The body from its beginning on, where the rest of it is this; the rest alone, and false, where that is impossible.
+    pub fn rewind(self, rest: Incoming) -> (Incoming, bool) {
+        match self.0.replace(Kept::TooMuch) {
+            Kept::Nothing(_) => (rest, true),
+            Kept::All(buffer) => (Incoming::Again(Box::new(Again { buffer, rest })), true),
+            Kept::TooMuch => (rest, false),
+        }
+    }
+}
+
+struct Recorder(Recording);
+
+impl Listener for Recorder {
+    fn hear(&mut self, data: &[u8]) -> bool {
+        let mut kept = self.0.0.borrow_mut();
+        if let Kept::Nothing(pool) = &*kept {
+            *kept = pool.take().map_or(Kept::TooMuch, Kept::All);
+        }
+        let Kept::All(buffer) = &mut *kept else { return false };
+        match buffer.room().get_mut(..data.len()) {
+            Some(room) => {
+                room.copy_from_slice(data);
+                buffer.advance(data.len());
+                true
+            }
+            None => {
+                *kept = Kept::TooMuch;
+                false
+            }
+        }
+    }
+
+    fn end(self: Box<Self>) {}
+}
+
+/// A body of which some was sent before.
+pub struct Again {
+    buffer: Buffer,
+    rest: Incoming,
+}
+
+impl Again {
+    /// What was sent before, and is left of that.
+    pub(super) fn data(&self) -> &[u8] {
+        self.buffer.filled()
+    }
+
+    /// What follows.
+    pub(super) fn rest(&self) -> &Incoming {
+        &self.rest
+    }
+
+    /// Takes so much of it; the rest, where all of it has gone.
+    pub(super) fn consume(&mut self, n: usize) -> Option<Incoming> {
+        self.buffer.consume(n);
+        self.buffer.is_empty().then(|| std::mem::take(&mut self.rest))
+    }
+}
+
+impl std::fmt::Debug for Again {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Again").field("bytes", &self.buffer.filled().len()).field("rest", &self.rest).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use terse_compress::Limit;
+
+    fn heard(pieces: &[&[u8]]) -> Recording {
+        let recording = Recording::new(&Pool::new(8, Arc::new(Limit::new(1024))));
+        let mut listener = recording.listener();
+        pieces.iter().all(|piece| listener.hear(piece));
+        recording
+    }
+
+    #[test]
+    fn what_was_sent_comes_again_and_then_the_rest() {
+        let (body, is_whole) = heard(&[b"abc", b"de"]).rewind(Incoming::Exact(7));
+        let Incoming::Again(mut again) = body else { panic!("{body:?}") };
+        assert!(is_whole);
+        assert_eq!(again.data(), b"abcde");
+        assert!(again.consume(3).is_none());
+        assert!(matches!(again.consume(2), Some(Incoming::Exact(7))));
+    }
+
+    #[test]
+    fn nothing_sent_is_nothing_lost_and_too_much_is_not_kept() {
+        assert!(matches!(heard(&[]).rewind(Incoming::Exact(7)), (Incoming::Exact(7), true)));
+        let recording = heard(&[b"abcdefgh", b"i"]);
+        assert!(!recording.is_whole());
+        assert!(matches!(recording.rewind(Incoming::Exact(7)), (Incoming::Exact(7), false)));
+    }
+}
