@@ -283,6 +283,27 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         traffic: Traffic::Http2 { connections: 8, streams: 100 },
     },
     Scenario {
+        name: "h2-h2c",
+        about: "the same, and HTTP/2 in clear text to the server",
+        config: "h2-h2c",
+        path: "/tiny",
+        traffic: Traffic::Http2 { connections: 8, streams: 100 },
+    },
+    Scenario {
+        name: "h1-h2c",
+        about: "100 bytes over 64 connections of HTTP/1, not compressed; HTTP/2 in clear text to the server",
+        config: "plain-h2c",
+        path: "/tiny",
+        traffic: Traffic::Requests(64),
+    },
+    Scenario {
+        name: "h1-h2c-1000",
+        about: "the same over 1,000 connections",
+        config: "plain-h2c",
+        path: "/tiny",
+        traffic: Traffic::Requests(1000),
+    },
+    Scenario {
         name: "h2-page-br",
         about: "132 KB of JavaScript over HTTP/2 and TLS 1.3, four connections with four streams each, as br at the level that is \
                 usual; beside gzip at level 6",
