@@ -113,6 +113,8 @@ pub struct Facts {
     pub server_http2: Option<Rc<Multiplexed>>,
     /// The number of that stream.
     pub server_frames_id: u32,
+    /// The code by which the server has reset that.
+    pub server_reset: Option<u32>,
     /// Whether the server knows the user by its connection from then on (NTLM).
     pub knows_user: bool,
     /// `http-request set-log-level`: the level, or silent.
@@ -252,6 +254,7 @@ impl Facts {
             server_was_idle: false,
             server_http2: None,
             server_frames_id: 0,
+            server_reset: None,
             knows_user: false,
             log_level: LogLevel::Usual,
             by_service: false,

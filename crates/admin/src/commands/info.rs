@@ -10,7 +10,7 @@ use crate::settings::Level;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, UNIX_EPOCH};
-use terse_proxy::connection::counters::{COUNTERS as HTTP2, NO_PONG};
+use terse_proxy::connection::counters::{COUNTERS as HTTP2, NO_PONG, SERVERS};
 use terse_tls::COUNTERS;
 
 pub(super) const COMMANDS: &[Command] = &[Command {
@@ -351,6 +351,25 @@ const ITEMS: &[Item] = &[
     }),
     item(123, "PatternsAdded", "Entries of maps and lists that were added", |s| Some(patterns(s).0)),
     item(124, "PatternsFreed", "Entries of maps and lists that are gone", |s| Some(patterns(s).1)),
+    item(125, "Http2ServerCurrConnections", "Servers' connections of HTTP/2 now", |_| {
+        Some(Figure { value: Value::Large(SERVERS.connections.now()), ..Figure::gauge(0) })
+    }),
+    item(126, "Http2ServerCumConnections", "Servers' connections of HTTP/2 since the start", |_| {
+        Some(Figure::counter(SERVERS.connections.all()))
+    }),
+    item(127, "Http2ServerCumStreams", "Streams that were opened on them", |_| Some(Figure::counter(SERVERS.streams.get()))),
+    item(128, "Http2ServerResetsReceived", "Streams that servers have reset or refused", |_| {
+        Some(Figure::counter(SERVERS.resets_received.get()))
+    }),
+    item(129, "Http2ServerResetsSent", "Streams that were reset for an error of the server's", |_| {
+        Some(Figure::counter(SERVERS.resets_sent.get()))
+    }),
+    item(130, "Http2ServerFailures", "Connections that were ended for an error of the server's, limits included", |_| {
+        Some(Figure::counter(SERVERS.failures.get()))
+    }),
+    item(131, "Http2ServerLimits", "Connections that were ended since their server went to a limit; the log names it", |_| {
+        Some(Figure::counter(SERVERS.at_limits()))
+    }),
 ];
 
 /// Entries of maps and lists: those that were added, and those that are gone.

@@ -282,6 +282,13 @@ pub(super) const PROCESS: &[(&str, &str)] = &[
     ("http2_limit_unknown_frames_total", "Http2LimitUnknownFrames"),
     ("http2_limit_glitches_total", "Http2LimitGlitches"),
     ("http2_limit_unanswered_pings_total", "Http2LimitUnansweredPings"),
+    ("http2_server_current_connections", "Http2ServerCurrConnections"),
+    ("http2_server_connections_total", "Http2ServerCumConnections"),
+    ("http2_server_streams_total", "Http2ServerCumStreams"),
+    ("http2_server_resets_received_total", "Http2ServerResetsReceived"),
+    ("http2_server_resets_sent_total", "Http2ServerResetsSent"),
+    ("http2_server_failures_total", "Http2ServerFailures"),
+    ("http2_server_limits_total", "Http2ServerLimits"),
 ];
 
 /// The classes of responses.

@@ -121,6 +121,11 @@ impl Counters {
         self.of(name).map_or(0, |count| count.load(Relaxed))
     }
 
+    /// How many connections were ended at any limit.
+    pub fn at_limits(&self) -> u64 {
+        self.limits.iter().map(|count| count.load(Relaxed)).sum()
+    }
+
     fn of(&self, name: &str) -> Option<&AtomicU64> {
         self.limits.get(LIMITS.iter().position(|limit| *limit == name)?)
     }

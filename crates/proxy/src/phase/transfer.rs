@@ -239,6 +239,9 @@ pub async fn run(
         joined
     };
     let recording = sending.recording.clone().filter(|_| result.is_err());
+    if result.is_err() {
+        stream.facts.server_reset = down.reader.stream().and_then(Http2Stream::reset_by_peer);
+    }
     let result = result.map_err(|failure| in_its_phase(failure, stream));
     let result = match result {
         Ok(Asked::Whole) if reply.switched => {

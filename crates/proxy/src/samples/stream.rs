@@ -198,16 +198,9 @@ pub(super) const FETCHES: &[Fetch] = &[
         let code = facts.session.multiplexed()?.peek().reset_by_peer(facts.frames_id)?;
         Some(count(u64::from(code.0)))
     }),
-    Fetch::one(
-        "bs.rst_code",
-        Type::Int,
-        "The code that reset the stream on the server's connection: HTTP/1 has none.",
-        |_, env| {
-            let facts = facts(env)?;
-            let code = facts.server_http2.as_ref()?.peek().reset_by_peer(facts.server_frames_id)?;
-            Some(count(u64::from(code.0)))
-        },
-    ),
+    Fetch::one("bs.rst_code", Type::Int, "The code by which the server has reset the stream: HTTP/1 has none.", |_, env| {
+        facts(env)?.server_reset.map(|code| count(u64::from(code)))
+    }),
     Fetch::one("fs.aborted", Type::Bool, "Whether the client has broken off.", |_, env| {
         Some(Value::Bool(facts(env)?.abort.is_some_and(|abort| abort.who == Who::Client)))
     }),

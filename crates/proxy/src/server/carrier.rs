@@ -13,6 +13,7 @@
 use super::idle::Wanted;
 use super::need::Held;
 use super::{ServerConnection, Terms};
+use crate::connection::counters::SERVERS;
 use crate::descriptors::Counted;
 use crate::io::{Http2Stream, Multiplexed, Transport, Wheel, clock};
 use crate::settings::Reuse;
@@ -115,6 +116,7 @@ impl Carrier {
             self.own.replace(Some(Held::count(wanted.own_connections)));
         }
         self.requests.set(before + 1);
+        SERVERS.streams.add(1);
         let stream = self.connection.reserve();
         let mut connection = Box::new(ServerConnection::new(Transport::Stream(stream), wheel, self.owner.get()));
         let Terms { server, moves, .. } = &self.terms;

@@ -153,6 +153,11 @@ impl Http2Stream {
         self.connection.clone()
     }
 
+    /// The code by which the peer has reset the stream.
+    pub fn reset_by_peer(&self) -> Option<u32> {
+        self.connection.codec.borrow().reset_by_peer(self.id()).map(|code| code.0)
+    }
+
     /// Counts a stream that is not open as no more to come, and chooses the code by which an unfinished one is reset.
     pub(super) fn give_up(&self) {
         if self.id() == 0 {
