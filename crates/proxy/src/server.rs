@@ -78,8 +78,14 @@ pub struct Terms {
 impl ServerConnection {
     /// What a session has made, to no server yet.
     pub fn new(io: Transport, wheel: &Rc<Wheel>, owner: u64) -> ServerConnection {
+        let terms = Terms { local: io.local(), owner, ..Terms::default() };
+        ServerConnection::on(io, wheel, terms)
+    }
+
+    /// One on those terms.
+    pub fn on(io: Transport, wheel: &Rc<Wheel>, terms: Terms) -> ServerConnection {
         ServerConnection {
-            terms: Terms { local: io.local(), owner, ..Terms::default() },
+            terms,
             io,
             buffer: Buffer::default(),
             timer: wheel.timer(),

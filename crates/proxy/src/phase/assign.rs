@@ -3,7 +3,7 @@
 use crate::counters::{Counter, Counters};
 use crate::figures::Attached;
 use crate::io::clock;
-use crate::phase::lease::{self, Got};
+use crate::phase::lease::{self, Ask, Got};
 use crate::phase::prepare::Exchange;
 use crate::phase::retry::{next_attempt, redispatch};
 use crate::phase::waiting::{Waited, Watch, wait};
@@ -139,7 +139,14 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let may_multiplex = chosen.settings().may_speak_http2();
         let shares = may_multiplex && !is_bytes && backend.mode == Mode::Http && lease::may_share(chosen, exchange.upgrade);
         let got = match shares {
-            true => Box::pin(lease::stream(client, watches, stream, &held, chosen, wanted, exchange.upgrade)).await,
+            true => {
+                let ask = Ask { backend: &held, server: chosen, wanted, upgrades: exchange.upgrade };
+                match lease::at_once(stream, &ask) {
+                    Some(leased) => Got::Stream(leased),
+                    // Boxed, so that requests that find a connection do not carry the room for it.
+                    None => Box::pin(lease::stream(client, watches, stream, ask)).await,
+                }
+            }
             false => Got::NotShared,
         };
         let mut counts = true;

@@ -47,16 +47,30 @@ pub fn may_share(server: &Server, upgrades: bool) -> bool {
         }
 }
 
+/// What is wanted of a server, of which backend.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
+    /// The backend.
+    pub backend: &'a Held,
+    /// Its server.
+    pub server: &'a Arc<Server>,
+    /// The connection.
+    pub wanted: Wanted<'a>,
+    /// Whether the request asks for another protocol.
+    pub upgrades: bool,
+}
+
+/// A stream of a connection that is there; nothing where one has to be made, or waited for.
+pub fn at_once(stream: &Stream, ask: &Ask<'_>) -> Option<Leased> {
+    let worker = &stream.facts.session.worker;
+    let carrier =
+        worker.idle.find(ask.server, &ask.wanted).filter(|carrier| !ask.upgrades || carrier.connection.peek().is_known())?;
+    Some(carrier.lend(&ask.wanted, &worker.wheel))
+}
+
 /// Finds a stream, or waits for a connection that is made.
-pub async fn stream(
-    client: &mut Client,
-    watches: Option<Watch<'_>>,
-    stream: &mut Stream,
-    backend: &Held,
-    server: &Arc<Server>,
-    wanted: Wanted<'_>,
-    upgrades: bool,
-) -> Got {
+pub async fn stream(client: &mut Client, watches: Option<Watch<'_>>, stream: &mut Stream, ask: Ask<'_>) -> Got {
+    let Ask { backend, server, wanted, upgrades } = ask;
     let worker = stream.facts.session.worker.clone();
     let key = Key::of(&wanted, server.settings().follows_clients());
     let mut waits = false;

@@ -292,7 +292,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, r
     };
     loop {
         match down.reader.stream().is_some() {
-            true => Box::pin(next_of_frames(down, stream)).await?,
+            true => next_of_frames(down, stream).await?,
             false => next(down, stream).await?,
         }
         if !matches!(stream.response.status, 100 | 102..=199) {

@@ -118,9 +118,9 @@ impl Carrier {
         self.requests.set(before + 1);
         SERVERS.streams.add(1);
         let stream = self.connection.reserve();
-        let mut connection = Box::new(ServerConnection::new(Transport::Stream(stream), wheel, self.owner.get()));
-        let Terms { server, moves, .. } = &self.terms;
-        connection.terms = Terms { server: server.clone(), moves: *moves, ..connection.terms };
+        let Terms { server, moves, local, .. } = &self.terms;
+        let terms = Terms { server: server.clone(), moves: *moves, local: *local, owner: self.owner.get(), ..Terms::default() };
+        let mut connection = Box::new(ServerConnection::on(Transport::Stream(stream), wheel, terms));
         connection.requests = before;
         Leased { connection, was_idle: was_idle && before > 0, tls: self.tls().cloned() }
     }

@@ -103,6 +103,11 @@ impl IdleConnections {
         shelf.lease(server, wanted, key)
     }
 
+    /// A connection of HTTP/2 with room for a request.
+    pub fn find(&self, server: &Server, wanted: &Wanted<'_>) -> Option<Rc<Carrier>> {
+        self.shelves.borrow_mut().get_mut(server.slot())?.find(server, wanted)
+    }
+
     /// Says that a connection is being made, of which others may have streams.
     pub fn begin(&self, server: &Server, session: u64, key: Key) -> Rc<Making> {
         let mut shelves = self.shelves.borrow_mut();
@@ -240,16 +245,23 @@ impl IdleConnections {
 }
 
 impl Shelf {
-    /// As [`IdleConnections::lease`]: of the connections with room, the fullest.
-    fn lease(&mut self, server: &Server, wanted: &Wanted<'_>, key: &Key) -> Lease {
+    /// Of the connections of HTTP/2 with room, the fullest.
+    fn find(&mut self, server: &Server, wanted: &Wanted<'_>) -> Option<Rc<Carrier>> {
         let most = server.settings().pool.max_reuse.map_or(u64::MAX, u64::from);
-        self.retire(|carrier| carrier.is_over() || carrier.terms().moves != server.moves() || carrier.requests() > most);
-        let fits = |carrier: &&Rc<Carrier>| carrier.connection.free() > 0 && carrier.may_serve(wanted);
+        let is_done = |carrier: &Carrier| carrier.is_over() || carrier.terms().moves != server.moves() || carrier.requests() > most;
+        if self.carriers.iter().any(|carrier| is_done(carrier)) {
+            self.retire(is_done);
+        }
         // What has been idle may have been closed by its server just then: a request that may be sent only once asks the kernel.
         let is_doubtful = |carrier: &Carrier| wanted.once && carrier.is_idle() && carrier.connection.io().has_ended();
-        let found = self.carriers.iter().filter(fits).filter(|carrier| !is_doubtful(carrier));
-        if let Some(carrier) = found.max_by_key(|carrier| carrier.connection.streams()) {
-            return Lease::Carrier(carrier.clone());
+        let fits = |carrier: &&Rc<Carrier>| carrier.connection.free() > 0 && carrier.may_serve(wanted) && !is_doubtful(carrier);
+        self.carriers.iter().filter(fits).max_by_key(|carrier| carrier.connection.streams()).cloned()
+    }
+
+    /// As [`IdleConnections::lease`].
+    fn lease(&mut self, server: &Server, wanted: &Wanted<'_>, key: &Key) -> Lease {
+        if let Some(carrier) = self.find(server, wanted) {
+            return Lease::Carrier(carrier);
         }
         if let Some(making) = self.makings.iter().find(|making| !making.is_done() && making.may_serve(wanted, key)) {
             return Lease::Making(making.clone());

@@ -469,7 +469,7 @@ impl Drop for Http2Stream {
         let code = if self.stage.get() == Stage::End { Code::NO_ERROR } else { self.code.get() };
         self.connection.codec.borrow_mut().release(self.id(), code);
         let mut streams = self.connection.streams.borrow_mut();
-        if let Ok(place) = streams.open.binary_search_by_key(&self.id(), |slot| slot.id)
+        if let Some(place) = streams.place(self.id())
             && let Some(slot) = streams.open.remove(place)
             && slot.is_waiting
         {
