@@ -112,6 +112,7 @@ pub(crate) fn load(text: &str) -> (Option<crate::plan::Plan>, Vec<String>) {
         rewrite_bytes: None,
         memory_bytes: 1 << 20,
         http2: Default::default(),
+        http2_servers: Default::default(),
         body_key: [7; 32],
         tag: "terse".into(),
         started: Instant::now(),
