@@ -389,7 +389,7 @@ mod tests {
 
     fn connect(port: Option<u16>) -> Step {
         let (address, tls, comment) = (None, None, None);
-        Step::Connect { address, port, announces: false, via_socks4: false, tls, default: false, comment }
+        Step::Connect { address, port, announces: false, via_socks4: false, protocol: None, tls, default: false, comment }
     }
 
     #[test]
