@@ -246,6 +246,7 @@ mod tests {
             ("a(?#no)b", "ab", Some("ab")),
             ("\\<a\\>", "a <a>", Some("<a>")),
             ("(a)\\1{2}", "aaa", Some("aaa")),
+            ("a\\Z", "aba", Some("a")),
         ] {
             let regex = compile(pattern.as_bytes(), false).unwrap();
             let found =

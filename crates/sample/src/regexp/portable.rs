@@ -91,6 +91,8 @@ impl<'p> Writer<'p> {
             b'N' if !self.in_class && !self.rest().starts_with(b"{") => self.out.push_str("[^\\n]"),
             b'R' if !self.in_class => _ = write!(self.out, "(?:\\r\\n|[{LINE_ENDS}])"),
             b'b' if self.in_class => self.byte(8),
+            // Before a line's end that ends the text, too, in PCRE, as `$`; here both are the end alone.
+            b'Z' if !self.in_class => self.out.push_str("\\z"),
             b'e' => self.byte(0x1b),
             b'c' => match self.rest().first() {
                 Some(&control) if control.is_ascii() => {
