@@ -142,9 +142,8 @@ impl Chooser<'_> {
     pub(crate) fn choose(&self, key: &Key<'_>) -> Choice {
         let choice = match self.settings.balance {
             Balance::RoundRobin | Balance::StaticRoundRobin => self.round_robin(),
-            Balance::Key => self.bound(key.bytes.map(|bytes| self.hash_of(bytes))),
             Balance::LeastConn => self.least_loaded(self.rotated()),
-            Balance::LogHash => self.bound(key.bytes.map(|bytes| hash::of_bytes(bytes, self.settings.hash))),
+            Balance::Key | Balance::LogHash => self.bound(key.bytes.map(|bytes| hash::of_bytes(bytes, self.settings.hash))),
             Balance::First | Balance::Sticky => self.first_free(self.roster.usable.iter().copied()),
             Balance::Random(draws) => self.random(draws),
             Balance::Source => self.bound(key.source.map(|source| hash::of_source(source, self.settings.hash))),
@@ -156,12 +155,6 @@ impl Chooser<'_> {
             Choice::None => Choice::AllBusy,
             choice => choice,
         }
-    }
-
-    /// The number of a request's key.
-    fn hash_of(&self, bytes: &[u8]) -> u32 {
-        let domain_only = self.settings.key.as_ref().is_some_and(|key| key.domain_only);
-        hash::of_bytes(if domain_only { hash::domain(bytes) } else { bytes }, self.settings.hash)
     }
 
     fn round_robin(&self) -> Choice {

@@ -19,6 +19,7 @@ use terse_balance::algorithm::settings::HashKey;
 use terse_balance::table::{Data, Entry, ServerKeyKind, Table};
 use terse_balance::{Affinity, Farm, Server};
 use terse_config::{Place, Setting};
+use terse_message::Request;
 use terse_sample::{Condition, Expr, LogFormat, Type};
 
 /// A backend's lines about servers of requests, as they stand.
@@ -140,8 +141,16 @@ impl Sticking {
 /// The key by which the algorithm finds a server, where it hashes an expression.
 pub fn hash_key(stream: &Stream, sticking: &Sticking) -> Option<Box<[u8]>> {
     let env = stream.env();
-    let bytes = |expression: &Arc<Expr>| Some(expression.eval(&env)?.cast(Type::Bin)?.into_bytes()?[..].into());
-    sticking.key.as_ref()?.expressions.iter().find_map(bytes)
+    let key = sticking.key.as_ref()?;
+    let bytes = |expression: &Arc<Expr>| Some(key.part_of(&expression.eval(&env)?.cast(Type::Bin)?.into_bytes()?)?.into());
+    // Only a POST has its form in its body.
+    let looks = if key.is_in_body() && stream.request.method() != b"POST" { 1 } else { usize::MAX };
+    key.expressions.iter().take(looks).find_map(bytes)
+}
+
+/// Whether the algorithm waits for a request's body (`balance url_param ... check_post`).
+pub fn waits_for_body(request: &Request, sticking: &Sticking) -> bool {
+    request.method() == b"POST" && sticking.key.as_ref().is_some_and(HashKey::is_in_body)
 }
 
 /// How far persistence counts for a request.

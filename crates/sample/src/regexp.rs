@@ -4,7 +4,10 @@
 //! quantifiers) is matched by an engine that counts its steps back, and gives up at [`BACKTRACKS`]: then nothing has matched, which
 //! [`given_up`] counts. So no text that a peer sends holds a worker up for long.
 
+mod portable;
+
 use fancy_regex::{BytesMode, RegexBuilder as Backtracker};
+use portable::portable;
 use regex::bytes::{Captures, Regex, RegexBuilder};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -85,16 +88,26 @@ impl Regexp {
         }
     }
 
-    /// Visits all that it matches in a text, one behind the other, until the visitor says `true`.
+    /// Visits all that it matches in a text, one behind the other, until the visitor says `true`. As in Perl, an empty match may follow
+    /// one that is not.
     pub fn each<'t>(&self, text: &'t [u8], mut visit: impl FnMut(Groups<'t>) -> bool) {
+        let mut at = 0;
+        while at <= text.len()
+            && let Some(groups) = self.captures_from(text, at)
+            && let Some(whole) = groups.place(0)
+        {
+            at = whole.end + usize::from(whole.is_empty());
+            if visit(groups) {
+                return;
+            }
+        }
+    }
+
+    /// What it matches first from a place on.
+    fn captures_from<'t>(&self, text: &'t [u8], at: usize) -> Option<Groups<'t>> {
         match self {
-            Regexp::Linear(regex) => {
-                regex.captures_iter(text).any(|captures| visit(Groups::Linear(captures)));
-            }
-            Regexp::Backtracking(regex) => {
-                let found = regex.captures_iter(text).map_while(within);
-                found.map(|captures| backtracked(text, &captures)).any(visit);
-            }
+            Regexp::Linear(regex) => regex.captures_at(text, at).map(Groups::Linear),
+            Regexp::Backtracking(regex) => within(regex.captures_from_pos(text, at))?.map(|captures| backtracked(text, &captures)),
         }
     }
 }
@@ -158,64 +171,6 @@ pub fn expand(template: &[u8], groups: &Groups<'_>, out: &mut impl Extend<u8>) {
     }
 }
 
-/// The same expression for an engine with nested classes: in a class, `[`, `&`, `~` and `-` twice are themselves; bytes beyond ASCII
-/// are written as escapes; `(?i)` and the like stay.
-fn portable(pattern: &[u8]) -> String {
-    let mut out = String::with_capacity(pattern.len() + 8);
-    let (mut class, mut at) = (None, 0);
-    while let Some(&b) = pattern.get(at) {
-        let next = pattern.get(at + 1).copied();
-        match (b, class) {
-            (b'\\', _) => {
-                out.push('\\');
-                if let Some(escaped) = next {
-                    push(escaped, &mut out);
-                    at += 1;
-                }
-            }
-            (b'[', None) => {
-                // A bracket that closes right at the start is itself.
-                let negated = next == Some(b'^');
-                let body = at + 1 + usize::from(negated);
-                out.push_str(if negated { "[^" } else { "[" });
-                class = Some(());
-                at = body - 1;
-                if pattern.get(body) == Some(&b']') {
-                    out.push_str("\\]");
-                    at = body;
-                }
-            }
-            (b'[', Some(())) if next == Some(b':') => out.push('['),
-            (b']', Some(())) if pattern.get(at.wrapping_sub(1)) == Some(&b':') && out_class_open(&out) => out.push(']'),
-            (b']', Some(())) => {
-                class = None;
-                out.push(']');
-            }
-            (b'[' | b'&' | b'~', Some(())) => {
-                out.push('\\');
-                out.push(char::from(b));
-            }
-            (b'-', Some(())) if next == Some(b'-') => out.push_str("\\-"),
-            (b, _) => push(b, &mut out),
-        }
-        at += 1;
-    }
-    out
-}
-
-/// Whether the last bracket that was written opens a named class, `[:alpha:`.
-fn out_class_open(out: &str) -> bool {
-    out.rfind("[:").is_some_and(|at| !out[at..].contains(']'))
-}
-
-fn push(b: u8, out: &mut String) {
-    if b.is_ascii() {
-        out.push(char::from(b));
-    } else {
-        out.push_str(&format!("\\x{b:02x}"));
-    }
-}
-
 /// Whether an expression that the linear engine refuses seems to need steps back.
 fn backtracks(text: &str) -> bool {
     let has = |needles: &[&str]| needles.iter().any(|needle| text.contains(needle));
@@ -260,6 +215,44 @@ mod tests {
             assert_eq!(compile(pattern.as_bytes(), false).unwrap().is_match(text.as_bytes()), expected, "{pattern}");
         }
         assert!(compile(b"^\xe0.$", false).unwrap().is_match(b"\xe0\xff"));
+    }
+
+    /// What PCRE2 matches first, in HAProxy.
+    #[test]
+    fn pcre_escapes() {
+        for (pattern, text, expected) in [
+            ("\\h+", "a \t b", Some(" \t ")),
+            ("[\\h,]+", "a ,b", Some(" ,")),
+            ("[\\H]+", " ab ", Some("ab")),
+            ("\\v", "a\rb", Some("\r")),
+            ("[^\\v]+", "\nab\n", Some("ab")),
+            ("\\R", "a\r\nb", Some("\r\n")),
+            ("\\N+", "\nab\n", Some("ab")),
+            ("\\Qa.b\\E+", "axb a.bb", Some("a.bb")),
+            ("\\Q[x", "a[x", Some("[x")),
+            ("[\\Q^]\\E]", "a]", Some("]")),
+            ("a{,2}", "a{,2}", Some("a{,2}")),
+            ("^/{[^}]+}", "/{id}", Some("/{id}")),
+            ("{", "a{", Some("{")),
+            ("a{x}", "a{x}", Some("a{x}")),
+            ("a{2}b{1,}c{0,1}", "aabbc", Some("aabbc")),
+            ("\\e", "\x1b", Some("\x1b")),
+            ("\\cA", "\x01", Some("\x01")),
+            ("\\0", "a\0", Some("\0")),
+            ("\\101", "xA", Some("A")),
+            ("[\\1-\\3]", "x\x02", Some("\x02")),
+            ("[\\b]", "a\x08", Some("\x08")),
+            ("\\x41\\x{42}", "AB", Some("AB")),
+            ("a(?#no)b", "ab", Some("ab")),
+            ("\\<a\\>", "a <a>", Some("<a>")),
+            ("(a)\\1{2}", "aaa", Some("aaa")),
+            ("a\\Z", "aba", Some("a")),
+        ] {
+            let regex = compile(pattern.as_bytes(), false).unwrap();
+            let found =
+                regex.captures(text.as_bytes()).map(|groups| String::from_utf8_lossy(groups.bytes(0).unwrap()).into_owned());
+            assert_eq!(found.as_deref(), expected, "{pattern}");
+        }
     }
 
     #[test]

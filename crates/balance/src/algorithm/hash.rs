@@ -41,10 +41,10 @@ fn looked_at(target: &[u8], key: UriKey) -> &[u8] {
 }
 
 /// Of a host's name the label before the last: `example` of `www.example.org`. Without two dots, what stands before the last one;
-/// without any, all.
+/// without any, or where nothing stands before it, all. As in HAProxy, a label without letters is its dot.
 pub(super) fn domain(host: &[u8]) -> &[u8] {
-    let Some(end) = host.iter().rposition(|byte| *byte == b'.') else { return host };
-    let start = host[..end].iter().rposition(|byte| *byte == b'.').map_or(0, |dot| dot + 1);
+    let Some(end) = host.iter().rposition(|byte| *byte == b'.').filter(|end| *end > 0) else { return host };
+    let start = host[..end - 1].iter().rposition(|byte| *byte == b'.').map_or(0, |dot| dot + 1);
     &host[start..end]
 }
 
@@ -171,8 +171,19 @@ mod tests {
 
     #[test]
     fn domains() {
-        for (host, label) in [("haproxy.1wt.eu", "1wt"), ("1wt.eu", "1wt"), ("localhost", "localhost"), ("a.b.c.d", "c"), ("", "")]
-        {
+        for (host, label) in [
+            ("haproxy.1wt.eu", "1wt"),
+            ("1wt.eu", "1wt"),
+            ("localhost", "localhost"),
+            ("a.b.c.d", "c"),
+            ("", ""),
+            ("a.", "a"),
+            ("a.b.", "b"),
+            (".", "."),
+            ("..", "."),
+            (".a", ".a"),
+            ("a..b", "a."),
+        ] {
             assert_eq!(domain(host.as_bytes()), label.as_bytes());
         }
     }

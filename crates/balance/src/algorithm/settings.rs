@@ -1,5 +1,6 @@
 //! What the configuration says of how requests are spread: `balance`, `hash-type`, `hash-key`.
 
+use super::hash;
 use std::sync::Arc;
 use terse_sample::Expr;
 
@@ -49,8 +50,46 @@ pub struct HashKey {
     pub expressions: Vec<Arc<Expr>>,
     /// What its algorithm is called.
     pub word: &'static str,
-    /// `use_domain_only`: of a host's name only the label before the last.
-    pub domain_only: bool,
+    /// What of a value is hashed.
+    pub part: KeyPart,
+}
+
+/// What of an expression's value is hashed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum KeyPart {
+    /// All of it, empty or not.
+    All,
+    /// All of it; an empty one is no key.
+    NotEmpty,
+    /// `use_domain_only`: of a host's name the label before the last; an empty name is no key.
+    Domain,
+    /// `url_param`: the value of this parameter of a form, which may be empty; `check_post`: of a POST's body, too.
+    Parameter {
+        /// Its name.
+        name: Box<[u8]>,
+        /// Whether it is also looked for in a body.
+        in_body: bool,
+    },
+}
+
+impl HashKey {
+    /// What of a value of one of the expressions is hashed; nothing where it holds no key.
+    pub fn part_of<'v>(&self, value: &'v [u8]) -> Option<&'v [u8]> {
+        match &self.part {
+            KeyPart::All => Some(value),
+            KeyPart::NotEmpty => Some(value).filter(|value| !value.is_empty()),
+            KeyPart::Domain => Some(hash::domain(value)).filter(|label| !label.is_empty()),
+            KeyPart::Parameter { name, .. } => {
+                let mut pairs = value.split(|byte| *byte == b'&');
+                pairs.find_map(|pair| pair.strip_prefix(&**name)?.strip_prefix(b"="))
+            }
+        }
+    }
+
+    /// Whether the body of a POST is looked at.
+    pub fn is_in_body(&self) -> bool {
+        matches!(self.part, KeyPart::Parameter { in_body: true, .. })
+    }
 }
 
 /// `hash-type`.
@@ -118,4 +157,35 @@ pub enum RingKey {
     AddressAndPort,
     /// `guid`
     Guid,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What HAProxy 2.6 hashes: `None` where a request takes its turn.
+    #[test]
+    fn parts_that_are_hashed() {
+        let parameter = || KeyPart::Parameter { name: (*b"a").into(), in_body: false };
+        for (part, value, expected) in [
+            (KeyPart::All, "", Some("")),
+            (KeyPart::NotEmpty, "", None),
+            (KeyPart::NotEmpty, "a", Some("a")),
+            (KeyPart::Domain, "", None),
+            (KeyPart::Domain, "www.example.org", Some("example")),
+            (parameter(), "a=1", Some("1")),
+            (parameter(), "b=1&a=2&a=3", Some("2")),
+            (parameter(), "a=", Some("")),
+            (parameter(), "a", None),
+            (parameter(), "aa=1&A=1", None),
+            (parameter(), "a=?x;b=1/", Some("?x;b=1/")),
+            (parameter(), "b=1;a=2", None),
+            (parameter(), "?a=1", None),
+            (parameter(), "", None),
+        ] {
+            let key = HashKey { expressions: Vec::new(), word: "key", part: part.clone() };
+            let found = key.part_of(value.as_bytes());
+            assert_eq!(found, expected.map(str::as_bytes), "{part:?} of '{value}'");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! `balance` and what belongs to it.
 
 use super::{done, in_back, set, settings, switch};
-use crate::algorithm::settings::{Balance, Hash, HashAffinity, HashFunction, HashKey, HashMethod, UriKey};
+use crate::algorithm::settings::{Balance, Hash, HashAffinity, HashFunction, HashKey, HashMethod, KeyPart, UriKey};
 use std::sync::Arc;
 use terse_config::{Args, Fault, Keyword, Scope, Word};
 use terse_sample::{Expr, Needs};
@@ -106,30 +106,30 @@ fn algorithm(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(Balance, Opt
         }
         ("sticky", None) => Balance::Sticky,
         ("log-hash", None) => Balance::LogHash,
-        ("hash", None) => return Ok((Balance::Key, Some(key("hash", vec![Expr::parse(args, scope, HAVE)?], false)))),
+        ("hash", None) => return Ok((Balance::Key, Some(key("hash", vec![Expr::parse(args, scope, HAVE)?], KeyPart::All)))),
         ("hdr", Some(field)) if !field.is_empty() => {
             let field = written(&format!("req.hdr({field},1)"), args, scope)?;
-            return Ok((Balance::Key, Some(key("hdr", vec![field], args.accept("use_domain_only")))));
+            let part = if args.accept("use_domain_only") { KeyPart::Domain } else { KeyPart::NotEmpty };
+            return Ok((Balance::Key, Some(key("hdr", vec![field], part))));
         }
         ("rdp-cookie", name) => {
             let name = name.filter(|name| !name.is_empty()).unwrap_or("mstshash");
-            return Ok((
-                Balance::Key,
-                Some(key("rdp-cookie", vec![written(&format!("req.rdp_cookie({name})"), args, scope)?], false)),
-            ));
+            let cookie = written(&format!("req.rdp_cookie({name})"), args, scope)?;
+            return Ok((Balance::Key, Some(key("rdp-cookie", vec![cookie], KeyPart::NotEmpty))));
         }
         ("url_param", None) => {
-            let name = args.need("<name>")?;
-            let mut expressions = vec![written(&format!("url_param({name})"), args, scope)?];
-            if args.accept("check_post") {
-                expressions.push(written(&format!("req.body_param({name})"), args, scope)?);
+            let name = args.need("<name>")?.as_bytes().into();
+            let mut expressions = vec![written("query", args, scope)?];
+            let in_body = args.accept("check_post");
+            if in_body {
+                expressions.push(written("req.body", args, scope)?);
                 // HAProxy has dropped how much of a body was to be looked at, and still takes it.
                 if args.peek().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit())) {
                     args.take();
-                    args.changes_nothing("a body is looked at for as far as it was waited for");
+                    args.changes_nothing("a body is looked at for as far as a buffer holds it");
                 }
             }
-            return Ok((Balance::Key, Some(key("url_param", expressions, false))));
+            return Ok((Balance::Key, Some(key("url_param", expressions, KeyPart::Parameter { name, in_body }))));
         }
         ("none", None) => return Err(args.fault("'none' is not supported: write 'server' lines and an algorithm")),
         _ => {
@@ -141,8 +141,8 @@ fn algorithm(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(Balance, Opt
     Ok((algorithm, None))
 }
 
-fn key(word: &'static str, expressions: Vec<Expr>, domain_only: bool) -> HashKey {
-    HashKey { word, expressions: expressions.into_iter().map(Arc::new).collect(), domain_only }
+fn key(word: &'static str, expressions: Vec<Expr>, part: KeyPart) -> HashKey {
+    HashKey { word, expressions: expressions.into_iter().map(Arc::new).collect(), part }
 }
 
 /// An expression that the algorithm stands for.

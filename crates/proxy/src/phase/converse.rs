@@ -11,10 +11,12 @@ use crate::phase::{
     Client, Next, announce, answer, assign, finish, handshake, judge, linger, persist, prepare, read, record, retry, route,
     transfer,
 };
+use crate::plan::Backend;
 use crate::registry::{Place, Registry};
 use crate::reply;
 use crate::session::Session;
 use crate::settings::Mode;
+use crate::stick::{self, Sticking};
 use crate::stream::Stream;
 use crate::track;
 use crate::tunnel;
@@ -350,7 +352,11 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
     if let Some(abort) = left {
         return Err(abort);
     }
-    if stream.facts.backend().is_some_and(|b| b.options.buffer_request) && !frontend.options.buffer_request {
+    let waits = |backend: &Backend| {
+        let for_key = |sticking: &Sticking| stick::waits_for_body(&stream.request, sticking);
+        backend.options.buffer_request || backend.sticking.as_deref().is_some_and(for_key)
+    };
+    if stream.facts.backend().is_some_and(waits) && !frontend.options.buffer_request {
         read::body(client, stream).await?;
     }
     if stream.facts.backend().is_some_and(|backend| backend.is_judged(session.frontend))

@@ -90,7 +90,10 @@ struct ReplacePart {
 
 impl Action for ReplacePart {
     fn run(&self, stream: &mut Stream) -> Flow {
-        if !self.regex.is_match(self.part.of(&stream.request)) {
+        let whole = self.part.of(&stream.request);
+        // The asterisk form and an authority have no path (RFC 9112 section 3.2).
+        let is_there = !matches!(self.part, Part::Path | Part::PathAndQuery) || whole.starts_with(b"/");
+        if !is_there || !self.regex.is_match(whole) {
             return Flow::Next;
         }
         let done = rewrite::with_text(&self.to, stream, |stream, template| {

@@ -30,6 +30,18 @@ fn shown(stream: &Stream) -> String {
     String::from_utf8(out).unwrap().replace("\r\n", "\n")
 }
 
+/// As in HAProxy 2.6: there is nothing to replace in `*` and in an authority.
+#[test]
+fn targets_without_a_path_stay() {
+    for line in ["OPTIONS *", "CONNECT h.example:80"] {
+        let head = format!("{line} HTTP/1.1\nHost: h.example:80");
+        for rule in ["replace-path (.*) /foo\\1", "replace-pathq (.*) /foo\\1", "replace-path .* /"] {
+            let after = request_after(&[rule], &head).0;
+            assert_eq!(after.lines().next(), Some(line), "{rule}");
+        }
+    }
+}
+
 #[test]
 fn requests_are_edited() {
     let before = request_after(&[], GET).0;

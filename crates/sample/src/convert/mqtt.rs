@@ -70,6 +70,8 @@ const PASSWORD: Id = -9;
 const KEEPALIVE: Id = -10;
 const AUTHENTICATION_METHOD: Id = 21;
 const AUTHENTICATION_DATA: Id = 22;
+/// The bytes of a packet's length, at most.
+const LENGTH_BYTES: usize = 4;
 /// The one property that may come again; its value is a pair.
 const USER_PROPERTY: u8 = 38;
 
@@ -147,18 +149,23 @@ impl Packet {
         let &[first, _, ..] = text else { return Err(Broken::Unfinished) };
         let kind = first >> 4;
         let mut reader = Reader { text, at: 1, end: text.len() };
-        let length = reader.varint().ok_or(Broken::Invalid)?;
+        let Some(length) = reader.varint() else {
+            let is_cut = reader.at == text.len() && reader.at <= LENGTH_BYTES;
+            return Err(if is_cut { Broken::Unfinished } else { Broken::Invalid });
+        };
+        // Nothing that could follow makes it one of the two; the flags of both are 0.
+        if !matches!(first, 0x10 | 0x20) {
+            return Err(Broken::Invalid);
+        }
         if text.len() - reader.at < length {
             return Err(Broken::Unfinished);
         }
         // What follows is another packet's.
         reader.end = reader.at + length;
         let mut packet = Packet { kind, version: 0, has_will: false, fields: SmallVec::new() };
-        // The flags of both packets are 0.
-        let read = match first {
-            0x10 => packet.connect(&mut reader),
-            0x20 => packet.connack(&mut reader, length),
-            _ => None,
+        let read = match kind {
+            CONNECT => packet.connect(&mut reader),
+            _ => packet.connack(&mut reader, length),
         };
         let is_whole = read.is_some() && reader.at == reader.end;
         if is_whole { Ok(packet) } else { Err(Broken::Invalid) }
@@ -376,6 +383,12 @@ mod tests {
             ("20 ff ff ff ff 01", "mqtt_is_valid", Some("0")),
             ("20 08 00 00 05 21 0001 21 0001", "mqtt_is_valid", Some("0")),
             ("20", "mqtt_is_valid", None),
+            ("10 87", "mqtt_is_valid", None),
+            ("10 80 80 80", "mqtt_is_valid", None),
+            ("10 80 80 80 80", "mqtt_is_valid", Some("0")),
+            ("c0 80", "mqtt_is_valid", None),
+            ("12 1f", "mqtt_is_valid", Some("0")),
+            ("c0 7f", "mqtt_is_valid", Some("0")),
         ] {
             let packet = packet.replace(' ', "");
             assert_eq!(bench.eval(&format!("bin({packet}),{expression}")).as_deref(), expected, "{packet} {expression}");

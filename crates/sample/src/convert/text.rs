@@ -114,12 +114,12 @@ fn check_add_item(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), Strin
     }
 }
 
-/// As in HAProxy, the first bytes that differ are subtracted, or else the lengths.
+/// As in HAProxy, the first bytes that differ are subtracted, or else the longer text stands behind by 1.
 fn strcmp<'a>(value: Value<'a>, args: &'a ArgList, env: &Env<'a>) -> Option<Value<'a>> {
     let other = env.vars.get(args.var(0)?)?.into_octets()?;
     let text = value.into_octets()?;
     let difference = text.iter().zip(other.iter()).map(|(a, b)| i64::from(*a) - i64::from(*b)).find(|difference| *difference != 0);
-    Some(Value::Int(difference.unwrap_or(text.len() as i64 - other.len() as i64)))
+    Some(Value::Int(difference.unwrap_or(text.len().cmp(&other.len()) as i64)))
 }
 
 fn regsub<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<Value<'a>> {

@@ -83,6 +83,94 @@ fn every_key() {
     compare(&cases);
 }
 
+/// Keys that are empty, missing, cut off or odd.
+const ODD_FIELDS: &[&str] = &[
+    "GET /",
+    "GET / | X-Key: a",
+    "GET / | X-Key:",
+    "GET / | X-Key: ,",
+    "GET / | X-Key: , a",
+    "GET / | X-Key: a, b",
+    "GET / | X-Key: | X-Key: b",
+    "GET / | X-Key: b | X-Key:",
+    "GET / | X-Key: \"a,b\"",
+    "GET / | X-Key: a b",
+    "GET / | X-Key: %61",
+    "GET / | X-Key: caf\u{e9}",
+    "GET /",
+    "GET / | X-Key: .",
+    "GET / | X-Key: ..",
+    "GET / | X-Key: .a",
+    "GET / | X-Key: a.",
+    "GET / | X-Key: a..b",
+    "GET / | X-Key: www.example.org.",
+    "GET / | X-Key: www.example.org:8080",
+    "GET / | X-Key: [2001:db8::1]:80",
+    "GET / | X-Key:",
+];
+
+/// The same of parameters.
+const ODD_PARAMETERS: &[&str] = &[
+    "GET /",
+    "GET /?user=a",
+    "GET /?user=",
+    "GET /?user",
+    "GET /?user&user=b",
+    "GET /?user=&user=b",
+    "GET /??user=a",
+    "GET /?x?user=a",
+    "GET /?x&user=?-&y",
+    "GET /?user=a;x",
+    "GET /?x=1;user=b",
+    "GET /?USER=a",
+    "GET /?users=a&user=b",
+    "GET /?&&user=c&",
+    "GET /?user==",
+    "GET /?user=%61",
+    "GET /user=a",
+    "GET /;user=a",
+    "GET http://example.org/?user=c",
+    "GET /",
+];
+
+/// The same of forms.
+const ODD_FORMS: &[&str] = &[
+    "POST / || user=a",
+    "POST / || x=1&user=b",
+    "POST / || x=1;user=b",
+    "POST / || user=",
+    "POST / || user",
+    "POST / || ?user=b",
+    "POST /?user=c || user=a",
+    "POST /?user= || user=a",
+    "POST /?x=1 | Content-Type: application/x-www-form-urlencoded || user=%61",
+    "POST / | Transfer-Encoding: chunked || 6\r\nuser=c\r\n0\r\n\r\n",
+    "POST / | Transfer-Encoding: chunked || 3\r\nuse\r\n3\r\nr=c\r\n0\r\n\r\n",
+    "PUT / || user=a",
+    "GET /",
+];
+
+/// Who has no key gets the next server in turn, and does not move where keys lead.
+#[test]
+fn odd_keys() {
+    let mut cases = Vec::new();
+    for (key, requests) in [
+        ("hdr(x-key)", ODD_FIELDS),
+        ("hdr(x-key) use_domain_only", ODD_FIELDS),
+        ("hash req.hdr(x-key)", ODD_FIELDS),
+        ("hash req.fhdr(x-key),lower", ODD_FIELDS),
+        ("hash str()", ODD_FIELDS),
+        ("url_param user", ODD_PARAMETERS),
+        ("url_param user check_post", ODD_PARAMETERS),
+        ("url_param user check_post", ODD_FORMS),
+    ] {
+        for hash in ["map-based", "map-based crc32 avalanche"] {
+            cases.push(same(format!("balance {key}\n hash-type {hash}\n {THREE}"), requests));
+        }
+    }
+    compare(&cases);
+}
+
 #[test]
 fn turns() {
     const TIES: &[(Allowed, &str)] = &[(Order, "the order among servers whose turn it is equally is nobody's")];

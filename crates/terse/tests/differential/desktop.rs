@@ -71,4 +71,15 @@ fn desktops_go_where_their_cookies_say() {
             assert_eq!(ours[..3], ["c", "b", "a"], "{lines}");
         }
     }
+    // An empty cookie is no key: who has it gets the next server in turn.
+    let cookies = ["mstshash=", "mstshash=", "mstshash=", "MSTSHASH=joe", "mstshash=a;b", "mstshash==", "mstshash=%41"];
+    let cookies = cookies.map(str::to_owned);
+    for hash in ["map-based", "consistent djb2"] {
+        let lines = format!(" balance rdp-cookie\n hash-type {hash}");
+        let (theirs, ours) = (answers(Some(&haproxy), &lines, &servers, &cookies), answers(None, &lines, &servers, &cookies));
+        assert_eq!(theirs[3..], ours[3..], "{lines}");
+        let mut turns = ours[..3].to_vec();
+        turns.sort();
+        assert_eq!(turns, ["a", "b", "c"], "{lines}");
+    }
 }
