@@ -6,8 +6,8 @@ use super::support::server::{Server, ok};
 use super::support::until;
 use rustix::process::Signal;
 use std::io::Read;
-use std::sync::Mutex;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 
 /// An idle connection that the server has closed meanwhile is nobody's failure.
 #[test]
@@ -96,23 +96,50 @@ fn what_retry_on_says() {
     }
 }
 
-/// When the attempts are used up, or the request cannot be repeated, the client gets what the server has said.
+/// When the attempts are used up, or the request may not be repeated, the client gets what the server has said. Bodies go again as they were.
 #[test]
 fn the_last_attempt_is_the_answer() {
-    let server = Server::answering(|_| "HTTP/1.1 503 No\r\nX-Server: yes\r\nContent-Length: 4\r\n\r\nbusy");
-    let terse = listen(&format!("retry-on 503\n retries 2\n server one {}", server.address()));
+    let bodies = Arc::new(Mutex::new(Vec::new()));
+    let server = Server::answering({
+        let bodies = bodies.clone();
+        move |request| {
+            bodies.lock().unwrap().push(String::from_utf8_lossy(&request.body).into_owned());
+            "HTTP/1.1 503 No\r\nX-Server: yes\r\nContent-Length: 4\r\n\r\nbusy"
+        }
+    });
+    let once = "http-request disable-l7-retry if { path /once }";
+    let terse = listen(&format!("{once}\n retry-on 503\n retries 2\n server one {}", server.address()));
     let response = terse.client().get("/", &[]);
     assert_eq!((response.status, response.text().as_str(), server.requests().len()), (503, "busy", 3));
-    for (method, body) in [("POST", ""), ("POST", "x"), ("PUT", "x")] {
-        let before = server.requests().len();
+    let large = "x".repeat(100_000);
+    for (method, path, body, attempts) in
+        [("POST", "/", "", 3), ("POST", "/", "x", 3), ("PUT", "/", "x", 3), ("POST", "/once", "x", 1), ("POST", "/", &large, 1)]
+    {
+        bodies.lock().unwrap().clear();
         let mut client = terse.client();
-        client.send(format!("{method} / HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len()));
+        client.send(format!("{method} {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len()));
         let response = client.response(method);
-        assert_eq!((response.status, response.text().as_str()), (503, "busy"), "{method} {body}");
-        if method == "POST" {
-            assert_eq!(server.requests().len(), before + 1, "{method} {body}");
-        }
+        assert_eq!((response.status, response.text().as_str()), (503, "busy"), "{method} {path} {}", body.len());
+        assert_eq!(*bodies.lock().unwrap(), vec![body; attempts], "{method} {path}");
     }
+    terse.end();
+}
+
+/// A body that a server has not answered is sent again from its beginning, in its own framing, also where only a part of it had come.
+#[test]
+fn a_body_goes_again_from_its_beginning() {
+    let server = Server::start(|connection| {
+        let request = connection.request().unwrap();
+        match connection.number {
+            0 => connection.reset(),
+            _ => drop(connection.send(ok(&String::from_utf8_lossy(&request.body)))),
+        }
+    });
+    let terse = listen(&format!("retry-on empty-response\n server one {}", server.address()));
+    let mut client = terse.client();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+    let response = client.response("POST");
+    assert_eq!((response.status, response.text().as_str(), server.requests().len()), (200, "abcde", 2));
     terse.end();
 }
 
