@@ -12,6 +12,7 @@ mod floods;
 mod life;
 mod programs;
 mod reloads;
+mod servers;
 #[path = "../support/mod.rs"]
 mod support;
 mod versions;

@@ -266,6 +266,11 @@ impl Connection {
         Some(bytes)
     }
 
+    /// Reads what has come, once there is something; 0 bytes at the end of the connection.
+    pub fn some(&mut self, room: &mut [u8]) -> usize {
+        self.reader.read(room).unwrap_or(0)
+    }
+
     /// Reads everything until the other side closes.
     pub fn rest(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -1,0 +1,90 @@
+//! Servers of HTTP/2 behind terse: real ones, scripted ones, many requests over few connections, gRPC, servers that come and go.
+
+mod peer;
+mod real;
+mod scripted;
+
+use super::certificates::{Kind, Pair, authority, signed};
+use super::support::Terse;
+use super::support::program::{Running, find};
+use super::support::proxy::DEFAULTS;
+use super::support::server::Port;
+use super::support::until;
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// A running process of one thread whose backend `servers` has these lines, and what they need for TLS with [`Secret`].
+fn proxy(lines: &str, secret: &Secret) -> Terse {
+    let text = format!(
+        "global\n nbthread 1\n stats socket fd@${{cli}} level admin\n{DEFAULTS}\nfrontend web\n bind fd@${{web}}\n bind fd@${{secure}} \
+         ssl crt a.pem\n http-after-response set-header X-Back %[bc_http_major]\n default_backend servers\nbackend servers\n{lines}\n"
+    );
+    let terse = Terse::with(&text).file("a.pem", &secret.pem).file("root.pem", &secret.root);
+    terse.listen("web").listen("secure").listen("cli").start()
+}
+
+/// A column of `show stat` for the server `one`.
+fn figure(terse: &Terse, column: &str) -> u64 {
+    let text = terse.command("show stat");
+    let at = text.lines().next().and_then(|line| line.split(',').position(|name| name == column)).expect("the column");
+    let row = text.lines().find(|line| line.starts_with("servers,one,")).expect("the server");
+    row.split(',').nth(at).unwrap().parse().unwrap()
+}
+
+/// A certificate for `localhost`, with its key, and the one of its authority.
+struct Secret {
+    pem: Vec<u8>,
+    root: Vec<u8>,
+}
+
+impl Secret {
+    fn new() -> Secret {
+        let root: Pair = authority("root");
+        Secret { pem: signed(Kind::Ecdsa, &["localhost"], &root).pem(), root: root.certificate_pem() }
+    }
+}
+
+/// Words of a `server` line that speaks TLS with [`Secret`].
+const TLS: &str = "ssl ca-file root.pem sni str(localhost) alpn h2,http/1.1";
+
+/// A real server with a folder of its own.
+struct Program {
+    folder: TempDir,
+    address: SocketAddr,
+    _port: Port,
+    _program: Running,
+}
+
+impl Program {
+    /// Starts a program with a configuration in which `{folder}` and `{address}` stand for its own. `a.pem` is in the folder, `big` in
+    /// `files` below it.
+    fn start(name: &str, words: &[&str], configuration: &str, secret: &Secret, big: &[u8]) -> Option<Program> {
+        let program: PathBuf = find(name)?;
+        let folder = tempfile::Builder::new().prefix("p").tempdir_in("/tmp").unwrap();
+        let files = folder.path().join("files");
+        fs::create_dir(&files).unwrap();
+        fs::write(files.join("big"), big).unwrap();
+        fs::write(folder.path().join("a.pem"), &secret.pem).unwrap();
+        for (path, mode) in [(folder.path(), 0o755), (&files, 0o755), (&files.join("big"), 0o644)] {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let port = Port::new();
+        let address = port.address();
+        let at = folder.path().to_str().unwrap();
+        let file = folder.path().join("server.conf");
+        fs::write(&file, configuration.replace("{folder}", at).replace("{address}", &address.to_string())).unwrap();
+        let words: Vec<&str> = words.iter().copied().chain([file.to_str().unwrap()]).collect();
+        let running = Running::start(&program, &words, folder.path());
+        let program = Program { folder, address, _port: port, _program: running };
+        until(name, || TcpStream::connect(address).ok());
+        Some(program)
+    }
+
+    /// What a file of its folder has.
+    fn file(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
+    }
+}

@@ -1,0 +1,698 @@
+//! What servers of HTTP/2 may say, and must not: streams that are refused or reset, connections that go away, heads, bodies and trailers of
+//! every shape.
+
+use super::super::client::{Answer, Client, request};
+use super::super::support::client::{self, Response};
+use super::super::support::proxy::listen;
+use super::super::support::server::Server;
+use super::super::support::{Terse, until};
+use super::peer::{Peer, answering, scripted};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use terse_http::h2::{Code, Limits};
+
+fn proxy(server: &Server, lines: &str) -> Terse {
+    listen(&format!("http-reuse always\n server one {} proto h2\n{lines}", server.address()))
+}
+
+/// A request of HTTP/1.1 on a connection of its own, whose answer is to be read.
+fn send(terse: &Terse, method: &str, path: &str, body: &str) -> client::Client {
+    let mut client = terse.client();
+    let length = if method == "POST" { format!("Content-Length: {}\r\n", body.len()) } else { String::new() };
+    client.send(format!("{method} {path} HTTP/1.1\r\nHost: a.test\r\n{length}\r\n{body}"));
+    client
+}
+
+fn ask(terse: &Terse, method: &str, path: &str, body: &str) -> Response {
+    send(terse, method, path, body).response(method)
+}
+
+/// The same over HTTP/2.
+fn ask2(terse: &Terse, method: &str, path: &str, body: &str) -> Answer {
+    let mut client = Client::connect(terse.address("web"));
+    let id = client.open(&request(method, path, &[]), body.is_empty());
+    if !body.is_empty() {
+        client.send(id, body.as_bytes(), true);
+    }
+    client.answer(id)
+}
+
+/// What servers were asked.
+type Log = Arc<Mutex<Vec<String>>>;
+
+fn log() -> (Log, Log) {
+    let log = Log::default();
+    (log.clone(), log)
+}
+
+/// A server that refuses the first two attempts of each request.
+fn refusing(log: Log) -> Server {
+    answering(move |peer, id| {
+        if !peer.whole(id) {
+            return;
+        }
+        let line = peer.streams[&id].line();
+        let mut log = log.lock().unwrap();
+        let times = log.iter().filter(|told| **told == line).count();
+        log.push(line);
+        drop(log);
+        if times < 2 {
+            peer.reset(id, Code::REFUSED_STREAM);
+        } else {
+            let body = [b"got ", &*peer.streams[&id].body].concat();
+            peer.answer(id, 200, &body);
+        }
+    })
+}
+
+fn refused(requests: &[(&str, &str)]) {
+    let (log, told) = log();
+    let server = refusing(log);
+    let terse = proxy(&server, "");
+    for (method, body) in requests {
+        let answer = ask(&terse, method, "/1", body);
+        assert_eq!((answer.status, answer.text()), (200, format!("got {body}")), "{method}");
+        let answer = ask2(&terse, method, "/2", body);
+        assert_eq!((answer.status(), answer.text()), (200, format!("got {body}")), "{method}");
+    }
+    assert_eq!(told.lock().unwrap().len(), requests.len() * 6);
+    assert_eq!(server.accepted(), 1);
+    terse.end();
+}
+
+#[test]
+fn refused_streams_are_sent_again() {
+    refused(&[("GET", ""), ("POST", ""), ("DELETE", "")]);
+}
+
+/// RFC 9113 section 8.7: nothing of them was processed, whatever their method.
+#[test]
+fn refused_bodies_are_sent_again() {
+    refused(&[("POST", "hello"), ("PUT", "hello")]);
+}
+
+/// A server that refuses everything is not asked for ever.
+#[test]
+fn a_server_that_always_refuses_is_left() {
+    let (log, told) = log();
+    let server = answering(move |peer, id| {
+        if peer.whole(id) {
+            log.lock().unwrap().push(peer.streams[&id].line());
+            peer.reset(id, Code::REFUSED_STREAM);
+        }
+    });
+    let terse = proxy(&server, "retries 1\n");
+    for method in ["GET", "POST"] {
+        let status = ask(&terse, method, "/", "hello").status;
+        assert!(matches!(status, 502 | 503), "{method} {status}");
+    }
+    let told = told.lock().unwrap().len();
+    assert!(told <= 12, "{told} attempts of two requests");
+    terse.end();
+}
+
+/// Three requests, of which the first connection's GOAWAY lets some be processed.
+fn above_goaway(requests: [(&str, &str); 3], body: &str) {
+    for last in [1, 0, 3] {
+        let (log, told) = log();
+        let server = scripted(Limits::default(), move |peer| {
+            if peer.number() == 0 {
+                let Some(ids) = peer.several(3) else { return };
+                assert_eq!(ids, [1, 3, 5]);
+                peer.goaway(last, Code::NO_ERROR);
+                for id in ids.into_iter().filter(|id| *id <= last) {
+                    log.lock().unwrap().push(peer.streams[&id].line());
+                    peer.answer(id, 200, b"first");
+                }
+                assert!(peer.ends());
+            } else {
+                while let Some(id) = peer.next() {
+                    assert!(peer.whole(id));
+                    log.lock().unwrap().push(peer.streams[&id].line());
+                    peer.answer(id, 200, b"other");
+                }
+            }
+        });
+        let terse = proxy(&server, "");
+        let mut clients: Vec<_> = requests.iter().map(|(method, path)| (send(&terse, method, path, body), *method)).collect();
+        let mut texts: Vec<_> = clients.iter_mut().map(|(client, method)| client.response(method).text()).collect();
+        texts.sort();
+        let first = last.div_ceil(2) as usize;
+        assert_eq!(texts, [vec!["first"; first], vec!["other"; 3 - first]].concat(), "{last}");
+        let mut told = told.lock().unwrap().clone();
+        told.sort();
+        assert_eq!(told, requests.map(|(method, path)| format!("{method} {path}")), "each once");
+        assert_eq!(server.accepted(), 2);
+        assert_eq!(ask(&terse, "GET", "/4", "").text(), "other");
+        terse.end();
+    }
+}
+
+#[test]
+fn requests_above_goaway_go_over_another_connection() {
+    above_goaway([("GET", "/1"), ("GET", "/3"), ("POST", "/2")], "");
+}
+
+#[test]
+fn bodies_above_goaway_go_over_another_connection() {
+    above_goaway([("GET", "/1"), ("POST", "/2"), ("POST", "/3")], "hello");
+}
+
+#[test]
+fn a_graceful_goaway_moves_requests_without_an_error() {
+    // The first GOAWAY takes all that is on its way; the second says what was.
+    let server = scripted(Limits::default(), |peer| {
+        let Some(id) = peer.next() else { return };
+        peer.goaway((1 << 31) - 1, Code::NO_ERROR);
+        peer.answer(id, 200, b"first");
+        peer.goaway(id, Code::NO_ERROR);
+        peer.ends();
+    });
+    let terse = proxy(&server, "");
+    let mut client = terse.client();
+    for number in 1..20 {
+        assert_eq!(client.get("/", &[]).text(), "first");
+        assert_eq!(server.accepted(), number);
+    }
+    until("the old connections' ends", || (server.open() <= 1).then_some(()));
+    terse.end();
+}
+
+#[test]
+fn a_reset_before_the_head_is_a_502() {
+    let (log, told) = log();
+    let server = answering(move |peer, id| {
+        if peer.whole(id) {
+            log.lock().unwrap().push(peer.streams[&id].line());
+            peer.reset(id, Code::INTERNAL_ERROR);
+        }
+    });
+    let terse = proxy(&server, "");
+    for (method, body) in [("GET", ""), ("POST", "hello")] {
+        assert_eq!(ask(&terse, method, "/", body).status, 502, "{method}");
+        assert_eq!(ask2(&terse, method, "/", body).status(), 502, "{method}");
+    }
+    let told = told.lock().unwrap();
+    assert_eq!(told.iter().filter(|line| line.starts_with("POST")).count(), 2, "no POST is sent twice");
+    terse.end();
+}
+
+#[test]
+fn a_reset_amid_the_body_cuts_the_answer() {
+    let server = answering(|peer, id| {
+        if peer.streams[&id].path() == "/good" {
+            return peer.answer(id, 200, b"good");
+        }
+        peer.head(id, 200, &[], false);
+        peer.data(id, b"abc", false);
+        peer.reset(id, Code::INTERNAL_ERROR);
+    });
+    let terse = proxy(&server, "");
+    let mut client = send(&terse, "GET", "/", "");
+    let bytes = client.rest();
+    assert!(!String::from_utf8_lossy(&bytes).ends_with("0\r\n\r\n"), "{}", bytes.escape_ascii());
+    let answer = ask2(&terse, "GET", "/", "");
+    assert!(!answer.has_ended && answer.reset.is_some_and(|code| code != Code::NO_ERROR), "{answer:?}");
+    assert_eq!((ask(&terse, "GET", "/good", "").text(), server.accepted()), ("good".into(), 1), "the connection goes on");
+    terse.end();
+}
+
+/// RFC 9113 section 8.1: a server that has answered may say that it needs no more of the request.
+#[test]
+fn an_early_answer_is_whole() {
+    let server = answering(|peer, id| {
+        if peer.streams[&id].path() == "/good" {
+            return peer.answer(id, 200, b"good");
+        }
+        assert!(peer.wait(|peer| !peer.streams[&id].body.is_empty()));
+        peer.answer(id, 413, b"too large");
+        peer.reset(id, Code::NO_ERROR);
+    });
+    let terse = proxy(&server, "");
+    let mut client = Client::connect(terse.address("web"));
+    let id = client.open(&request("POST", "/", &[("Content-Length", "10000000")]), false);
+    client.send(id, &[b'x'; 100_000], false);
+    let answer = client.answer(id);
+    assert_eq!((answer.status(), answer.text().as_str(), answer.has_ended), (413, "too large", true));
+    let mut client = terse.client();
+    client.send("POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 10000000\r\n\r\n");
+    client.send([b'x'; 50_000]);
+    let answer = client.response("POST");
+    assert_eq!((answer.status, answer.text().as_str()), (413, "too large"));
+    assert_eq!((ask(&terse, "GET", "/good", "").text(), server.accepted()), ("good".into(), 1), "the connection goes on");
+    terse.end();
+}
+
+#[test]
+fn interim_answers_and_trailers_pass() {
+    let server = answering(|peer, id| {
+        peer.head(id, 103, &[("link", "</a>")], false);
+        if !peer.whole(id) {
+            return;
+        }
+        let asked = &peer.streams[&id];
+        let text = format!("{} {:?} {:?}", asked.body.len(), asked.field("te"), asked.trailers);
+        peer.head(id, 200, &[("trailer", "sum")], false);
+        peer.data(id, text.as_bytes(), false);
+        peer.trailers(id, &[("sum", "7")]);
+    });
+    let terse = proxy(&server, "");
+    let mut client = Client::connect(terse.address("web"));
+    let id = client.open(&request("POST", "/", &[("TE", "trailers"), ("Trailer", "x")]), false);
+    client.wait("103", |client| !client.streams[&id].interim.is_empty());
+    assert_eq!(client.streams[&id].interim[0].status, 103);
+    client.send(id, b"abc", false);
+    let mut trailers = terse_message::Fields::default();
+    trailers.push(b"x", b"1");
+    client.codec.send_trailers(id, &trailers);
+    client.flush();
+    let answer = client.answer(id);
+    let expected = r#"3 Some("trailers") [("x", "1")]"#;
+    assert_eq!((answer.status(), answer.text().as_str(), answer.interim.len()), (200, expected, 1));
+    assert_eq!(answer.trailers, [("sum".to_owned(), "7".to_owned())]);
+
+    let mut client = terse.client();
+    client.send(
+        "POST / HTTP/1.1\r\nHost: a.test\r\nConnection: TE\r\nTE: trailers\r\nTransfer-Encoding: chunked\r\nTrailer: x\r\n\r\n",
+    );
+    let early = client.head();
+    assert_eq!((early.status, early.field("link")), (103, Some("</a>")));
+    client.send("3\r\nabc\r\n0\r\nx: 1\r\n\r\n");
+    let answer = client.response("POST");
+    assert_eq!((answer.status, answer.text().as_str()), (200, expected));
+    assert_eq!(answer.trailers, [("sum".to_owned(), "7".to_owned())]);
+    terse.end();
+}
+
+#[test]
+fn trailers_right_behind_the_head_pass() {
+    let server = answering(|peer, id| {
+        peer.head(id, 200, &[], false);
+        peer.trailers(id, &[("grpc-status", "5")]);
+    });
+    let terse = proxy(&server, "");
+    let answer = ask2(&terse, "POST", "/", "hello");
+    assert_eq!((answer.status(), answer.text().as_str()), (200, ""));
+    assert_eq!(answer.trailers, [("grpc-status".to_owned(), "5".to_owned())]);
+    let answer = ask(&terse, "POST", "/", "hello");
+    assert_eq!((answer.status, answer.text().as_str()), (200, ""));
+    assert_eq!(answer.trailers, [("grpc-status".to_owned(), "5".to_owned())]);
+    terse.end();
+}
+
+/// However a body of no bytes is said to be one.
+#[test]
+fn empty_bodies_are_empty() {
+    let server = answering(|peer, id| {
+        let path = peer.streams[&id].path();
+        let length = [("content-length", "0")];
+        match path.as_str() {
+            "/data" => {
+                peer.head(id, 200, &[], false);
+                peer.data(id, b"", true);
+            }
+            "/length" => {
+                peer.head(id, 200, &length, false);
+                peer.data(id, b"", true);
+            }
+            "/pieces" => {
+                peer.head(id, 200, &[], false);
+                peer.frame(0, 0, id, b"");
+                peer.frame(0, 0, id, b"");
+                peer.data(id, b"", true);
+            }
+            "/204" => {
+                peer.head(id, 204, &[], false);
+                peer.data(id, b"", true);
+            }
+            "/304" => {
+                peer.head(id, 304, &[("content-length", "100")], false);
+                peer.data(id, b"", true);
+            }
+            "/head" => {
+                peer.head(id, 200, &[("content-length", "100")], false);
+                peer.data(id, b"", true);
+            }
+            _ => peer.head(id, 200, &length, true),
+        }
+    });
+    let terse = proxy(&server, "");
+    let mut one = terse.client();
+    let mut two = Client::connect(terse.address("web"));
+    for (method, path, status) in [
+        ("GET", "/data", 200),
+        ("GET", "/length", 200),
+        ("GET", "/pieces", 200),
+        ("GET", "/204", 204),
+        ("GET", "/304", 304),
+        ("HEAD", "/head", 200),
+        ("GET", "/end", 200),
+        ("POST", "/data", 200),
+        ("POST", "/end", 200),
+    ] {
+        let length = if method == "POST" { "Content-Length: 0\r\n" } else { "" };
+        one.send(format!("{method} {path} HTTP/1.1\r\nHost: a.test\r\n{length}\r\n"));
+        let answer = one.response(method);
+        assert_eq!((answer.status, answer.text().as_str()), (status, ""), "{method} {path}: {answer:?}");
+        let answer = two.ask(&request(method, path, &[]));
+        assert_eq!((answer.status(), answer.text().as_str(), answer.has_ended), (status, "", true), "{method} {path}");
+    }
+    assert_eq!(server.accepted(), 1);
+    terse.end();
+}
+
+/// A body that is not as long as its length says is malformed (RFC 9113 section 8.1.1).
+#[test]
+fn wrong_lengths_reach_nobody_as_right_ones() {
+    let server = answering(|peer, id| {
+        let path = peer.streams[&id].path();
+        let (length, body): (&str, &[u8]) = match path.as_str() {
+            "/short" => ("10", b"abc"),
+            "/long" => ("3", b"abcdefghij"),
+            "/none" => ("10", b""),
+            "/some" => ("0", b"abc"),
+            _ => return peer.answer(id, 200, b"good"),
+        };
+        peer.head(id, 200, &[("content-length", length)], false);
+        peer.frame(0, 1, id, body);
+    });
+    let terse = proxy(&server, "");
+    for path in ["/short", "/long", "/none", "/some"] {
+        let mut client = terse.client();
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n"));
+        let head = client.head();
+        if head.status != 502 {
+            assert_eq!(head.status, 200, "{path}");
+            let body = client.rest();
+            let length: usize = head.field("content-length").unwrap_or("1000").parse().unwrap();
+            assert!(body.len() < length || matches!(path, "/long" | "/some"), "{path}: a whole body");
+            assert!(body.len() <= length, "{path}: {} bytes of {length}", body.len());
+        }
+        let answer = ask2(&terse, "GET", path, "");
+        // What has no bytes by its length is whole before any of them come.
+        let is_empty = path == "/some" && answer.body.is_empty();
+        assert!(answer.status() == 502 || !answer.has_ended || is_empty, "{path}: {answer:?}");
+        assert_eq!(ask(&terse, "GET", "/good", "").text(), "good", "{path}");
+        assert_eq!(server.accepted(), 1, "{path}: the connection goes on");
+    }
+    terse.end();
+}
+
+/// Heads that are none.
+#[test]
+fn malformed_heads_are_a_502() {
+    // Blocks of literal fields without indexing.
+    fn block(fields: &[(&str, &str)]) -> Vec<u8> {
+        let text = |text: &str| [&[text.len() as u8], text.as_bytes()].concat();
+        fields.iter().flat_map(|(name, value)| [vec![0], text(name), text(value)].concat()).collect()
+    }
+    let cases: [&[(&str, &str)]; 7] = [
+        &[("content-length", "0")],
+        &[(":status", "20")],
+        &[(":status", "200"), ("Upper", "x")],
+        &[(":status", "200"), ("connection", "close")],
+        &[(":status", "200"), ("transfer-encoding", "chunked")],
+        &[(":status", "200"), ("x", "a\r\nb: c")],
+        &[("x", "y"), (":status", "200")],
+    ];
+    let server = answering(move |peer, id| {
+        let path = peer.streams[&id].path();
+        match path[1..].parse::<usize>() {
+            Ok(number) => peer.frame(1, 5, id, &block(cases[number])),
+            Err(_) => peer.answer(id, 200, b"good"),
+        }
+    });
+    let terse = proxy(&server, "retries 0\n");
+    for (number, case) in cases.iter().enumerate() {
+        assert_eq!(ask(&terse, "GET", &format!("/{number}"), "").status, 502, "{case:?}");
+        assert_eq!(ask2(&terse, "GET", &format!("/{number}"), "").status(), 502, "{case:?}");
+        assert_eq!(ask(&terse, "GET", "/good", "").text(), "good");
+    }
+    terse.end();
+}
+
+/// A server that takes one stream at once gets as many connections as there are requests.
+#[test]
+fn one_stream_at_once_makes_more_connections() {
+    let arrived = Arc::new(AtomicUsize::new(0));
+    let server = scripted(Limits { concurrent_streams: 1, ..Limits::default() }, {
+        let arrived = arrived.clone();
+        move |peer| {
+            while let Some(id) = peer.next() {
+                if peer.streams[&id].path() == "/held" {
+                    arrived.fetch_add(1, SeqCst);
+                    until("all to be there", || (arrived.load(SeqCst) >= 5).then_some(()));
+                }
+                peer.answer(id, 200, b"hello");
+            }
+        }
+    });
+    let terse = proxy(&server, "");
+    for method in ["GET", "POST"] {
+        arrived.store(0, SeqCst);
+        let mut clients: Vec<_> = (0..5).map(|_| send(&terse, method, "/held", "hello")).collect();
+        for client in &mut clients {
+            assert_eq!(client.response(method).text(), "hello");
+        }
+    }
+    let accepted = server.accepted();
+    assert!((5..=10).contains(&accepted), "{accepted}");
+    for _ in 0..20 {
+        assert_eq!(ask(&terse, "GET", "/", "").text(), "hello");
+    }
+    assert_eq!(server.accepted(), accepted, "those that are there serve");
+    terse.end();
+}
+
+/// A server that takes no streams at all is waited for no longer than anything else.
+#[test]
+fn a_server_that_takes_no_streams_is_given_up() {
+    let server = scripted(Limits { concurrent_streams: 0, ..Limits::default() }, |peer| {
+        peer.ends();
+    });
+    let terse = proxy(&server, "timeout connect 2s\n timeout queue 2s\n retries 1\n");
+    let status = ask(&terse, "GET", "/", "").status;
+    assert!(matches!(status, 502..=504), "{status}");
+    assert!(server.accepted() <= 10, "{}", server.accepted());
+    terse.end();
+}
+
+#[test]
+fn a_server_that_closes_with_streams_open() {
+    let (log, told) = log();
+    let server = scripted(Limits::default(), move |peer| {
+        if peer.number() > 0 {
+            while let Some(id) = peer.next() {
+                log.lock().unwrap().push(peer.streams[&id].line());
+                peer.answer(id, 200, b"again");
+            }
+            return;
+        }
+        let Some(ids) = peer.several(4) else { return };
+        for id in ids {
+            let line = peer.streams[&id].line();
+            if line == "GET /part" {
+                peer.head(id, 200, &[("content-length", "10")], false);
+                peer.data(id, b"abc", false);
+            }
+            log.lock().unwrap().push(line);
+        }
+    });
+    let terse = proxy(&server, "");
+    let mut part = send(&terse, "GET", "/part", "");
+    let mut others: Vec<_> = [("GET", "/1"), ("POST", "/2"), ("GET", "/3")]
+        .iter()
+        .map(|(method, path)| (send(&terse, method, path, "hello"), *method))
+        .collect();
+    assert_eq!(part.head().status, 200);
+    assert_eq!(part.rest(), b"abc", "cut");
+    let statuses: Vec<_> = others.iter_mut().map(|(client, method)| client.response(method).status).collect();
+    assert_eq!(statuses, [200, 502, 200]);
+    let told = told.lock().unwrap().clone();
+    assert_eq!(told.iter().filter(|line| *line == "POST /2").count(), 1, "{told:?}");
+    terse.end();
+}
+
+#[test]
+fn pings_are_answered() {
+    let server = answering(|peer, id| {
+        peer.codec.ping(*b"12345678");
+        peer.flush();
+        // Before the answer, while the stream is open.
+        assert!(peer.wait(|peer| peer.pongs == 1));
+        peer.head(id, 200, &[], false);
+        peer.data(id, b"abc", true);
+        // And while none is.
+        peer.codec.ping(*b"abcdefgh");
+        peer.flush();
+        assert!(peer.wait(|peer| peer.pongs == 2));
+        peer.pongs = 0;
+    });
+    let terse = proxy(&server, "");
+    for _ in 0..3 {
+        assert_eq!(ask(&terse, "GET", "/", "").text(), "abc");
+    }
+    assert_eq!(server.accepted(), 1);
+    terse.end();
+}
+
+/// Windows that servers change, and frames that mean nothing.
+#[test]
+fn odd_frames_harm_nothing() {
+    let body = "x".repeat(200_000);
+    let server = scripted(Limits { stream_window: 1000, ..Limits::default() }, |peer| {
+        while let Some(id) = peer.next() {
+            // PRIORITY, an unknown kind, SETTINGS without and with a smaller window, WINDOW_UPDATE.
+            peer.frame(2, 0, id, &[0, 0, 0, 0, 16]);
+            peer.frame(0x2a, 0xff, id, b"anything");
+            peer.frame(4, 0, 0, b"");
+            if !peer.whole(id) {
+                return;
+            }
+            let length = peer.streams[&id].body.len().to_string();
+            peer.head(id, 200, &[], false);
+            // Data with padding.
+            peer.frame(0, 8, id, &[&[4], length.as_bytes(), &[0; 4]].concat());
+            peer.data(id, b"", true);
+        }
+    });
+    let terse = proxy(&server, "");
+    for _ in 0..3 {
+        assert_eq!(ask(&terse, "POST", "/", &body).text(), "200000");
+        assert_eq!(ask2(&terse, "POST", "/", &body).text(), "200000");
+    }
+    assert_eq!(server.accepted(), 1);
+    terse.end();
+}
+
+/// A push was not allowed (RFC 9113 section 8.4), and a server's own stream neither: the connection ends, the process goes on.
+#[test]
+fn a_connection_that_breaks_the_rules_ends() {
+    for (kind, flags, id, payload) in [
+        (5, 4, 1, &[0, 0, 0, 2, 0x82, 0x84, 0x86][..]), // PUSH_PROMISE
+        (1, 5, 2, &[0x88]),                             // HEADERS of stream 2
+        (0, 0, 0, b"abc"),                              // DATA of stream 0
+        (4, 1, 0, &[1]),                                // SETTINGS with ACK and content
+        (8, 0, 0, &[0; 4]),                             // WINDOW_UPDATE of nothing
+        (1, 5, 1, &[0xff; 20]),                         // a header block that is none
+    ] {
+        let server = scripted(Limits::default(), move |peer| {
+            let number = peer.number();
+            while let Some(id_asked) = peer.next() {
+                if number == 0 {
+                    peer.frame(kind, flags, id, payload);
+                    assert!(peer.ends(), "{kind}");
+                    assert!(peer.goaway.is_some_and(|code| code != Code::NO_ERROR), "{kind}: {:?}", peer.goaway);
+                    return;
+                }
+                peer.answer(id_asked, 200, b"other");
+            }
+        });
+        let terse = proxy(&server, "");
+        let answer = ask(&terse, "POST", "/", "hello");
+        assert_eq!(answer.status, 502, "{kind}");
+        assert_eq!(ask(&terse, "GET", "/", "").text(), "other", "{kind}");
+        until("the connection's end", || (server.open() == 1).then_some(()));
+        terse.end();
+    }
+}
+
+/// A client that leaves has its stream reset, and no other's.
+#[test]
+fn a_client_that_leaves_takes_its_stream_along() {
+    let server = scripted(Limits::default(), |peer| {
+        let Some(ids) = peer.several(4) else { return };
+        for id in &ids {
+            if peer.streams[id].path() == "/part" {
+                peer.head(*id, 200, &[], false);
+                peer.data(*id, b"abc", false);
+            }
+        }
+        let leaves = |peer: &Peer<'_>, id: &u32| peer.streams[id].field("x-leaves").is_some();
+        assert!(peer.wait(|peer| ids.iter().filter(|id| leaves(peer, id)).all(|id| peer.streams[id].reset == Some(Code::CANCEL))));
+        for id in &ids {
+            if !leaves(peer, id) {
+                assert_eq!(peer.streams[id].reset, None);
+                peer.answer(*id, 200, b"stayed");
+            }
+        }
+        while let Some(id) = peer.next() {
+            peer.answer(id, 200, b"later");
+        }
+    });
+    let terse = proxy(&server, "");
+    let mut stays = send(&terse, "GET", "/", "");
+    let mut leaves = terse.client();
+    leaves.send("GET / HTTP/1.1\r\nHost: a.test\r\nX-Leaves: 1\r\n\r\n");
+    let mut amid = terse.client();
+    amid.send("GET /part HTTP/1.1\r\nHost: a.test\r\nX-Leaves: 1\r\n\r\n");
+    let mut client = Client::connect(terse.address("web"));
+    let resets = client.open(&request("GET", "/", &[("X-Leaves", "1")]), true);
+    assert_eq!(amid.head().status, 200);
+    assert_eq!(amid.chunk().as_deref(), Some(&b"abc"[..]));
+    drop((leaves, amid));
+    client.reset(resets);
+    assert_eq!(stays.response("GET").text(), "stayed");
+    assert_eq!(client.get("/").text(), "later");
+    assert_eq!(server.accepted(), 1);
+    terse.end();
+}
+
+/// A stream that its client does not read stalls no other on the connection to the server.
+#[test]
+fn a_client_that_does_not_read_stalls_no_other() {
+    let body = vec![b'x'; 2 << 20];
+    let server = scripted(Limits::default(), move |peer| {
+        // What of the large answers the windows have let go so far.
+        let mut large: Vec<(u32, usize)> = Vec::new();
+        while let Some(id) = peer.next() {
+            if peer.streams[&id].path() == "/large" {
+                peer.head(id, 200, &[("content-length", &body.len().to_string())], false);
+                large.push((id, 0));
+            } else {
+                peer.answer(id, 200, b"small");
+            }
+            for (id, at) in &mut large {
+                *at += peer.codec.send_data(*id, &body[*at..], true);
+            }
+            peer.flush();
+        }
+    });
+    let terse = proxy(&server, "");
+    let mut slow: Vec<_> = (0..3).map(|_| send(&terse, "GET", "/large", "")).collect();
+    for client in &mut slow {
+        assert_eq!(client.head().status, 200);
+    }
+    for _ in 0..50 {
+        assert_eq!(ask(&terse, "GET", "/small", "").text(), "small");
+    }
+    assert_eq!(server.accepted(), 1);
+    drop(slow);
+    terse.end();
+}
+
+/// The end of the process: what is open is answered, and servers' connections end by GOAWAY.
+#[test]
+fn a_drain_answers_what_is_open() {
+    let (sender, receiver) = std::sync::mpsc::channel::<()>();
+    let receiver = Mutex::new(receiver);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let server = answering(move |peer, id| {
+        count.fetch_add(1, SeqCst);
+        if peer.streams[&id].path() == "/held" {
+            receiver.lock().unwrap().recv().unwrap();
+        }
+        peer.answer(id, 200, b"hello");
+    });
+    let terse = proxy(&server, "");
+    assert_eq!(ask(&terse, "GET", "/", "").text(), "hello");
+    let mut held = send(&terse, "GET", "/held", "");
+    until("it to be open", || (asked.load(SeqCst) == 2).then_some(()));
+    terse.signal(rustix::process::Signal::USR1);
+    until("the drain", || terse.stderr().contains("Proxy web stopped").then_some(()));
+    sender.send(()).unwrap();
+    assert_eq!(held.response("GET").text(), "hello");
+    assert_eq!(terse.wait().code(), Some(0));
+    until("the connection's end", || (server.open() == 0).then_some(()));
+}
