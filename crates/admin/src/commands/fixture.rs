@@ -112,6 +112,7 @@ fn plan(text: &str) -> (Plan, AdminSettings) {
         rewrite_bytes: None,
         memory_bytes: 1 << 20,
         http2: Default::default(),
+        http2_servers: Default::default(),
         body_key: [7; 32],
         tag: "terse".into(),
         started: Instant::now(),

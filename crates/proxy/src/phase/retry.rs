@@ -70,8 +70,11 @@ pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure
         FailureKind::Late => false,
     };
     // That an idle connection had been closed says nothing against its server.
-    let blames_server = !(stream.facts.server_was_idle && matches!(failure.kind, FailureKind::Unsent | FailureKind::Empty))
-        && !matches!(failure.kind, FailureKind::Refused | FailureKind::Beside);
+    let blames_server = match failure.kind {
+        FailureKind::Unsent | FailureKind::Empty => !stream.facts.server_was_idle,
+        FailureKind::Refused | FailureKind::Beside => false,
+        _ => true,
+    };
     exchange.retries = allowed && next_attempt(stream, exchange, backend, blames_server);
     exchange.retries
 }
