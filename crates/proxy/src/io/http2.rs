@@ -39,6 +39,8 @@ pub struct Multiplexed {
     task: Cell<Option<Waker>>,
     /// What the output may hold: the room that streams share.
     room: usize,
+    /// Bytes that were written.
+    sent: Cell<u64>,
     state: Cell<State>,
     /// Whether a rule has the connection closed at once.
     is_killed: Cell<bool>,
@@ -152,6 +154,7 @@ impl Multiplexed {
             streams: RefCell::new(Streams { share: room, ..Streams::default() }),
             task: Cell::new(None),
             room,
+            sent: Cell::new(0),
             state: Cell::new(State::Open),
             is_killed: Cell::new(false),
             reserved: Cell::new(0),
@@ -203,7 +206,10 @@ impl Multiplexed {
             match self.io.poll_write(cx, codec.output()) {
                 Poll::Pending => break,
                 Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
-                Poll::Ready(Ok(n)) => codec.wrote(n),
+                Poll::Ready(Ok(n)) => {
+                    codec.wrote(n);
+                    self.sent.set(self.sent.get() + n as u64);
+                }
                 Poll::Ready(Err(error)) => return Err(error),
             }
             wrote = true;

@@ -76,6 +76,8 @@ pub struct Http2Stream {
     held: RefCell<Held>,
     pub(super) stage: Cell<Stage>,
     pub(super) asks: RefCell<Asks>,
+    /// Where the head of a request ends in what its connection sends, in bytes.
+    pub(super) head_at: Cell<u64>,
     /// The code of the reset, where the stream has not ended.
     pub(super) code: Cell<Code>,
 }
@@ -100,6 +102,7 @@ impl Http2Stream {
             held: RefCell::default(),
             stage: Cell::new(Stage::Nothing),
             asks: RefCell::new(Asks::Answer),
+            head_at: Cell::new(0),
             code: Cell::new(Code::INTERNAL_ERROR),
         }
     }

@@ -12,7 +12,7 @@ use terse_message::{Request, Response};
 /// What a stream to a server that broke off means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// The server has taken nothing of it (RFC 9113 section 8.7), or was not asked.
+    /// The server has taken nothing of it (RFC 9113 section 8.7), or was not asked: its connection ended before the head had left.
     Refused,
     /// The server does not speak the protocol that was asked for over HTTP/2 (RFC 8441).
     NoProtocol,
@@ -91,6 +91,7 @@ impl Http2Stream {
         };
         let Ok(id) = sent else { return 0 };
         let bytes = codec.output().len() - before;
+        self.head_at.set(self.connection.sent.get() + codec.output().len() as u64);
         drop(codec);
         self.id.set(id);
         self.connection.reserved.set(self.connection.reserved.get().saturating_sub(1));
@@ -144,6 +145,9 @@ impl Http2Stream {
         }
         if codec.reset_code(id).is_some() || codec.failure().is_some() {
             return Fate::Malformed;
+        }
+        if self.connection.sent.get() < self.head_at.get() {
+            return Fate::Refused;
         }
         Fate::Ended(!self.connection.is_blamed.replace(true))
     }
