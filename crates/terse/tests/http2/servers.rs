@@ -1,5 +1,6 @@
 //! Servers of HTTP/2 behind terse: real ones, scripted ones, many requests over few connections, gRPC, servers that come and go.
 
+mod hostile;
 mod peer;
 mod real;
 mod scripted;
