@@ -18,7 +18,7 @@ fn proxy(server: &Server, lines: &str) -> Terse {
 /// A request of HTTP/1.1 on a connection of its own, whose answer is to be read.
 fn send(terse: &Terse, method: &str, path: &str, body: &str) -> client::Client {
     let mut client = terse.client();
-    let length = if method == "POST" { format!("Content-Length: {}\r\n", body.len()) } else { String::new() };
+    let length = if method == "POST" || !body.is_empty() { format!("Content-Length: {}\r\n", body.len()) } else { String::new() };
     client.send(format!("{method} {path} HTTP/1.1\r\nHost: a.test\r\n{length}\r\n{body}"));
     client
 }
