@@ -214,6 +214,9 @@ async fn purge(worker: Rc<Worker>) {
         worker.pace.set(worker.pace.get().next(100 - busy.saturating_sub(coding), worker.jobs_waiting()));
         (busy_so_far, at) = (busy_now, now);
         worker.idle.purge(now);
+        worker.tasks.trim();
+        worker.requests.trim();
+        worker.trim_scratch();
         worker.view.refresh(&worker.plan.backends);
         // One of the workers does it for all.
         if worker.index == 0 {
@@ -237,6 +240,11 @@ fn tell_of_exhaustion(worker: &Worker, until: &mut Option<Instant>, now: Instant
     *until = Some(now + TOLD_ANEW);
     worker.log(Level::Emergency, &line);
 }
+
+/// The empty vectors that a worker keeps, and how many where they are small: many streams of HTTP/2 have one each for a moment.
+const KEPT_SCRATCH: usize = 64;
+const MOST_SCRATCH: usize = 1024;
+const SMALL_SCRATCH: usize = 1024;
 
 /// How often the log tells of descriptors that have run out.
 const TOLD_ANEW: Duration = Duration::from_secs(30);
@@ -446,10 +454,19 @@ impl Worker {
     /// Takes it back.
     pub fn give_scratch(&self, mut scratch: Vec<u8>) {
         let mut kept = self.scratch.borrow_mut();
-        if kept.len() < 64 && scratch.capacity() <= 64 * 1024 {
+        let is_small = scratch.capacity() <= SMALL_SCRATCH;
+        if scratch.capacity() <= 64 * 1024 && kept.len() < KEPT_SCRATCH || is_small && kept.len() < MOST_SCRATCH {
             scratch.clear();
             kept.push(scratch);
         }
+    }
+
+    /// Drops half of the vectors that are more than usually kept.
+    fn trim_scratch(&self) {
+        let mut kept = self.scratch.borrow_mut();
+        let surplus = kept.len().saturating_sub(KEPT_SCRATCH);
+        let left = kept.len() - surplus.div_ceil(2);
+        kept.truncate(left);
     }
 
     /// Room to receive in, for as long as the caller does not wait.

@@ -113,6 +113,8 @@ pub struct Connection {
     /// What the PING has that this side waits for.
     pub(super) awaited_ping: Option<[u8; 8]>,
     given_up: u64,
+    /// Memory for received data.
+    pub(super) spare: Vec<Vec<u8>>,
 
     pub(super) encoder: Encoder,
     pub(super) out: Vec<u8>,
@@ -178,6 +180,7 @@ impl Connection {
             pings: 0,
             awaited_ping: None,
             given_up: 0,
+            spare: Vec::new(),
             encoder: Encoder::default(),
             out: Vec::new(),
             written: 0,
@@ -274,6 +277,7 @@ impl Connection {
         if self.out.is_empty() {
             self.out = Vec::new();
         }
+        self.spare = Vec::new();
         self.progress.shrink();
         self.streams.shrink();
         self.reader = Reader::default();

@@ -20,6 +20,14 @@ impl Connection {
         }
     }
 
+    /// Takes the memory of what was taken, for streams to come.
+    pub fn recycle(&mut self, mut room: Vec<u8>) {
+        if (1..=SPARE_BYTES).contains(&room.capacity()) && self.spare.len() < SPARE {
+            room.clear();
+            self.spare.push(room);
+        }
+    }
+
     /// So much of what a stream has received is done with: the peer may send as much again.
     pub fn consume(&mut self, id: u32, bytes: usize) {
         let target = i64::from(self.limits.stream_window);
@@ -79,3 +87,7 @@ impl Connection {
         self.control_end = self.out.len();
     }
 }
+
+/// The memory for received data that a connection keeps for its next streams: so many pieces of at most so many bytes.
+const SPARE: usize = 64;
+const SPARE_BYTES: usize = 4 * 1024;

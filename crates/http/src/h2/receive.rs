@@ -326,6 +326,9 @@ impl Connection {
 
     fn take_part(&mut self, id: u32, data: &[u8]) {
         let Some(stream) = self.streams.get(id).filter(|stream| stream.reset.is_none() && !stream.peer_ended) else { return };
+        if stream.received.capacity() == 0 {
+            stream.received = self.spare.pop().unwrap_or_default();
+        }
         stream.received.extend_from_slice(data);
         stream.unconsumed += data.len();
         self.unconsumed += data.len();

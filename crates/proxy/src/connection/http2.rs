@@ -393,7 +393,7 @@ impl Driver<'_> {
                     self.timer.clear();
                 }
                 (_, Waiting::Moment) => {
-                    self.connection.codec().shrink();
+                    self.connection.shrink();
                     self.waiting = Waiting::Idle;
                     self.set_idle_timer();
                 }
@@ -431,6 +431,9 @@ pub struct Requests {
 impl Requests {
     const KEPT: usize = 64;
     const KEPT_BYTES: usize = 16 * 1024;
+    /// The same of small ones: many streams have one each for a moment.
+    const MOST: usize = 1024;
+    const SMALL_BYTES: usize = 2 * 1024;
 
     /// An empty one.
     pub fn take(&self) -> Box<Request> {
@@ -440,10 +443,23 @@ impl Requests {
     /// Takes one back.
     pub fn give(&self, mut request: Box<Request>) {
         let mut kept = self.kept.borrow_mut();
-        if kept.len() < Requests::KEPT && request.fields.capacity() <= Requests::KEPT_BYTES {
+        let most = match request.fields.capacity() {
+            0..=Requests::SMALL_BYTES => Requests::MOST,
+            0..=Requests::KEPT_BYTES => Requests::KEPT,
+            _ => 0,
+        };
+        if kept.len() < most {
             request.clear();
             kept.push(request);
         }
+    }
+
+    /// Drops half of those that are more than usually kept.
+    pub fn trim(&self) {
+        let mut kept = self.kept.borrow_mut();
+        let surplus = kept.len().saturating_sub(Requests::KEPT);
+        let left = kept.len() - surplus.div_ceil(2);
+        kept.truncate(left);
     }
 }
 

@@ -10,13 +10,17 @@ use std::task::{Poll, Waker};
 use std::time::Instant;
 use terse_message::Request;
 
-/// A worker's tasks that wait for a stream.
+/// A worker's tasks: as many are kept as served streams at a time lately.
 #[derive(Default)]
 pub struct Tasks {
     waiting: RefCell<Vec<Rc<Seat>>>,
+    /// Tasks that serve a stream.
+    busy: Cell<usize>,
+    /// The most that did at a time since the last [`Tasks::trim`].
+    most: Cell<usize>,
 }
 
-/// The tasks that wait at most; others end with their stream.
+/// The tasks that are kept in any case.
 const KEPT: usize = 64;
 
 /// A stream to be served.
@@ -43,12 +47,15 @@ pub enum Head {
 struct Seat {
     job: Cell<Option<Job>>,
     waker: Cell<Option<Waker>>,
+    is_over: Cell<bool>,
 }
 
 impl Seat {
-    async fn job(&self) -> Job {
+    /// The next stream; none where the task is to end.
+    async fn job(&self) -> Option<Job> {
         poll_fn(|cx| match self.job.take() {
-            Some(job) => Poll::Ready(job),
+            Some(job) => Poll::Ready(Some(job)),
+            None if self.is_over.get() => Poll::Ready(None),
             None => {
                 let kept = self.waker.take().filter(|waker| waker.will_wake(cx.waker()));
                 self.waker.set(Some(kept.unwrap_or_else(|| cx.waker().clone())));
@@ -62,6 +69,8 @@ impl Seat {
 impl Tasks {
     /// Serves a stream, in a task that waits or a new one.
     pub fn serve(self: &Rc<Tasks>, job: Job) {
+        self.busy.set(self.busy.get() + 1);
+        self.most.set(self.most.get().max(self.busy.get()));
         if let Some(seat) = self.waiting.borrow_mut().pop() {
             seat.job.set(Some(job));
             seat.waker.take().into_iter().for_each(Waker::wake);
@@ -69,15 +78,24 @@ impl Tasks {
         }
         let (tasks, seat) = (self.clone(), Rc::new(Seat { job: Cell::new(Some(job)), ..Seat::default() }));
         tokio::task::spawn_local(async move {
-            loop {
-                run(seat.job().await).await;
-                let mut waiting = tasks.waiting.borrow_mut();
-                if waiting.len() >= KEPT {
-                    break;
-                }
-                waiting.push(seat.clone());
+            while let Some(job) = seat.job().await {
+                run(job).await;
+                tasks.busy.set(tasks.busy.get().saturating_sub(1));
+                tasks.waiting.borrow_mut().push(seat.clone());
             }
         });
+    }
+
+    /// Ends the tasks that were not needed since the last time.
+    pub fn trim(&self) {
+        let needed = self.most.replace(self.busy.get()).max(KEPT).saturating_sub(self.busy.get());
+        let mut waiting = self.waiting.borrow_mut();
+        while waiting.len() > needed
+            && let Some(seat) = waiting.pop()
+        {
+            seat.is_over.set(true);
+            seat.waker.take().into_iter().for_each(Waker::wake);
+        }
     }
 }
 

@@ -22,6 +22,7 @@ pub use upstream::Fate;
 
 use super::transport::Transport;
 use crate::cancel::Cancel;
+use smallvec::SmallVec;
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::collections::VecDeque;
 use std::io;
@@ -83,7 +84,7 @@ struct Slot {
     /// What ends the exchange of a client's stream.
     cancel: Option<Rc<Cancel>>,
     /// Heads of a server's answer that were not taken yet.
-    heads: VecDeque<Box<Response>>,
+    heads: SmallVec<[Box<Response>; 1]>,
     /// The turn in which the stream has sent last, and how much.
     turn: u64,
     sent: usize,
@@ -95,7 +96,11 @@ const FRAME_BYTES: usize = 16 * 1024;
 
 impl Slot {
     fn new(id: u32, cancel: Option<Rc<Cancel>>) -> Slot {
-        Slot { id, waker: None, cancel, heads: VecDeque::new(), turn: 0, sent: 0, is_waiting: false }
+        Slot { id, waker: None, cancel, heads: SmallVec::new(), turn: 0, sent: 0, is_waiting: false }
+    }
+
+    fn next_head(&mut self) -> Option<Box<Response>> {
+        (!self.heads.is_empty()).then(|| self.heads.remove(0))
     }
 
     fn cancel(&self) {

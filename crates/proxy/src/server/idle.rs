@@ -232,6 +232,7 @@ impl IdleConnections {
             shelf.own.retain(|c| is_good(c));
             let is_gone = server.as_ref().is_some_and(|server| server.is_gone());
             shelf.retire(|carrier| carrier.is_old(now) || is_gone || carrier.is_over());
+            shelf.carriers.iter().filter(|carrier| carrier.is_idle()).for_each(|carrier| carrier.connection.shrink());
             if let Some(server) = &server {
                 shelf.tell_all(server);
             }

@@ -58,8 +58,7 @@ pub struct Progress {
 /// A response's head that waits.
 #[derive(Default)]
 struct Held {
-    response: Response,
-    is_there: bool,
+    response: Option<Box<Response>>,
     /// No body follows.
     ends: bool,
 }
@@ -250,17 +249,18 @@ impl Http2Stream {
     /// Keeps a response's head until something is sent; `ends` where no body follows.
     pub fn hold(&self, response: &Response, ends: bool) {
         let mut held = self.held.borrow_mut();
-        held.response.copy_from(response);
-        (held.is_there, held.ends) = (true, ends);
+        let mut head = held.response.take().unwrap_or_else(|| self.connection.empty_head());
+        head.copy_from(response);
         if matches!(*self.asks.borrow(), Asks::Protocol { .. }) {
-            held.response.fields.remove(ACCEPT);
-            held.response.status = match response.status {
+            head.fields.remove(ACCEPT);
+            head.status = match response.status {
                 101 => 200,
                 // It would open the tunnel that the server has not opened.
                 200..300 => 502,
                 status => status,
             };
         }
+        *held = Held { response: Some(head), ends };
     }
 
     /// Whether a server's 101 answers what the client has asked for.
@@ -280,7 +280,7 @@ impl Http2Stream {
 
     /// Forgets a head that waits.
     pub fn take_back(&self) {
-        self.held.borrow_mut().is_there = false;
+        self.held.borrow_mut().response = None;
     }
 
     /// Sends the head that waits, then the parts from `done` on, and what is to follow. Ready with some progress, or with the
@@ -296,16 +296,16 @@ impl Http2Stream {
         let total: usize = parts.iter().map(|part| part.len()).sum();
         let is_bare_end = matches!(then, Then::End(trailers) if trailers.is_empty());
         let mut held = self.held.borrow_mut();
-        if held.is_there {
-            if codec.output().len() >= 2 * connection.room {
-                self.wait_in_turn(cx);
-                return Poll::Pending;
-            }
+        if held.response.is_some() && codec.output().len() >= 2 * connection.room {
+            self.wait_in_turn(cx);
+            return Poll::Pending;
+        }
+        if let Some(response) = held.response.take() {
             let before = codec.output().len();
-            let is_final = held.response.status >= 200;
+            let is_final = response.status >= 200;
             let ends = is_final && (held.ends || is_bare_end && done == total);
-            codec.send_response(self.id(), &held.response, ends);
-            held.is_there = false;
+            codec.send_response(self.id(), &response, ends);
+            connection.give_head(response);
             progress.counted += codec.output().len() - before;
             if is_final {
                 self.stage.set(if ends { Stage::End } else { Stage::Head });
@@ -404,7 +404,7 @@ impl Http2Stream {
         // An interim answer that waits has no end.
         let holds_answer = {
             let held = self.held.borrow();
-            held.is_there && held.response.status >= 200
+            held.response.as_ref().is_some_and(|response| response.status >= 200)
         };
         if self.stage.get() != Stage::Head && !holds_answer {
             return Poll::Ready(Ok(()));
@@ -468,9 +468,13 @@ impl Drop for Http2Stream {
         if self.is_to_server() {
             self.give_up();
         }
+        let room = std::mem::take(&mut self.received.get_mut().bytes);
         // An answer that is whole ends the exchange well, even if its request is not (RFC 9113 section 8.1).
         let code = if self.stage.get() == Stage::End { Code::NO_ERROR } else { self.code.get() };
-        self.connection.codec.borrow_mut().release(self.id(), code);
+        let mut codec = self.connection.codec.borrow_mut();
+        codec.release(self.id(), code);
+        codec.recycle(room);
+        drop(codec);
         let mut streams = self.connection.streams.borrow_mut();
         if let Some(place) = streams.place(self.id())
             && let Some(slot) = streams.open.remove(place)

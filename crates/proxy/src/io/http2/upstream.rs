@@ -26,8 +26,11 @@ pub enum Fate {
     Ended(bool),
 }
 
+/// The most memory of a head that is kept, in bytes.
+const SPARE_BYTES: usize = 4 * 1024;
+
 /// The responses whose memory a connection keeps.
-const SPARE: usize = 32;
+const SPARE: usize = 128;
 
 impl Multiplexed {
     /// How many streams more the server takes, beside those that are reserved.
@@ -56,13 +59,32 @@ impl Multiplexed {
         self.wake_task();
     }
 
+    /// Gives back the memory of what is empty, for a connection that waits.
+    pub fn shrink(&self) {
+        self.codec.borrow_mut().shrink();
+        self.spare.take();
+    }
+
+    /// Memory for a head.
+    pub(super) fn empty_head(&self) -> Box<Response> {
+        self.spare.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Takes a head's memory back.
+    pub(super) fn give_head(&self, head: Box<Response>) {
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() < SPARE && head.fields.capacity() <= SPARE_BYTES {
+            spare.push(head);
+        }
+    }
+
     /// Gives a stream the head that has just come.
     pub fn take_head(&self, event: Event) {
         let (Event::Interim { id } | Event::Response { id, .. }) = event else { return };
-        let mut head = self.spare.borrow_mut().pop().unwrap_or_default();
+        let mut head = self.empty_head();
         self.codec.borrow_mut().take_response(&mut head);
         if let Some(slot) = self.streams.borrow_mut().get(id) {
-            slot.heads.push_back(head);
+            slot.heads.push(head);
             slot.waker.take().into_iter().for_each(std::task::Waker::wake);
         }
     }
@@ -105,13 +127,10 @@ impl Http2Stream {
     pub fn poll_head(&self, cx: &Context<'_>, response: &mut Response) -> Poll<io::Result<()>> {
         let connection = &*self.connection;
         let id = self.id();
-        let head = connection.streams.borrow_mut().get(id).and_then(|slot| slot.heads.pop_front());
+        let head = connection.streams.borrow_mut().get(id).and_then(Slot::next_head);
         if let Some(mut head) = head {
             std::mem::swap(&mut *head, response);
-            let mut spare = connection.spare.borrow_mut();
-            if spare.len() < SPARE {
-                spare.push(head);
-            }
+            connection.give_head(head);
             if let Asks::Protocol { accept, name } = &*self.asks.borrow() {
                 websocket::answer_in_http1(response, name, accept.as_deref());
             }
