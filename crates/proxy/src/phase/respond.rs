@@ -385,7 +385,7 @@ pub fn no_answer_of(fate: Fate) -> Failure {
         Fate::Refused => (Who::Server, Cause::Refused, FailureKind::Refused),
         Fate::WantsHttp1 | Fate::NoProtocol => (Who::Server, Cause::Refused, FailureKind::Junk),
         Fate::Malformed => return junk(Cause::Malformed),
-        Fate::Reset => (Who::Server, Cause::Reset, FailureKind::Empty),
+        Fate::Reset => (Who::Server, Cause::Reset, FailureKind::Reset),
         Fate::Ended(true) => (Who::Server, Cause::Closed, FailureKind::Empty),
         Fate::Ended(false) => (Who::Server, Cause::Closed, FailureKind::Beside),
     };

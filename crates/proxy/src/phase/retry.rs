@@ -16,7 +16,9 @@ pub enum FailureKind {
     Refused,
     /// No byte of a response came.
     Empty,
-    /// The same, of a connection whose end was told against its server by another of its streams.
+    /// The server has reset the stream: it may have done what was asked.
+    Reset,
+    /// No byte came, and that of a connection whose end was told against its server by another of its streams.
     Beside,
     /// What came was no response.
     Junk,
@@ -55,6 +57,7 @@ pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure
         FailureKind::Refused => repeatable,
         _ if sent_once => false,
         FailureKind::Empty | FailureKind::Beside => harmless && is_collateral || repeatable && retry_on.empty,
+        FailureKind::Reset => repeatable && retry_on.empty,
         FailureKind::Junk => repeatable && retry_on.junk,
         FailureKind::Timeout => repeatable && retry_on.timeout,
         FailureKind::Status(status) => repeatable && retry_on.statuses.contains(&status),

@@ -241,6 +241,10 @@ pub async fn run(
     let recording = sending.recording.clone().filter(|_| result.is_err());
     if result.is_err() {
         stream.facts.server_reset = down.reader.stream().and_then(Http2Stream::reset_by_peer);
+        // gRPC takes the code for a status.
+        if let (Some(code), Some(client)) = (stream.facts.server_reset, down_sink.writer.stream()) {
+            client.pass_code(code);
+        }
     }
     let result = result.map_err(|failure| in_its_phase(failure, stream));
     let result = match result {

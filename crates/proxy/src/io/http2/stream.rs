@@ -446,9 +446,12 @@ impl Http2Stream {
         self.stage.get() > Stage::Nothing
     }
 
-    /// Sets the code of the reset that ends the stream, if it has to be reset.
-    pub fn set_code(&self, code: Code) {
-        self.code.set(code);
+    /// Has the reset that ends the stream, if it has to be reset, say what a server's has said. What is said of a request that was not
+    /// processed is not passed on: some of the answer may have been.
+    pub fn pass_code(&self, code: u32) {
+        if ![Code::NO_ERROR, Code::REFUSED_STREAM, Code::HTTP_1_1_REQUIRED].contains(&Code(code)) {
+            self.code.set(Code(code));
+        }
     }
 }
 
