@@ -2,6 +2,7 @@
 
 mod cold;
 mod grpc;
+mod lost;
 mod peer;
 mod real;
 mod scripted;

@@ -115,11 +115,15 @@ impl<'a> Peer<'a> {
 
     /// Sends a head; `end` where no body follows.
     pub(crate) fn head(&mut self, id: u32, status: u16, fields: &[(&str, &str)], end: bool) {
+        self.put_head(id, status, fields, end);
+        self.flush();
+    }
+
+    fn put_head(&mut self, id: u32, status: u16, fields: &[(&str, &str)], end: bool) {
         let mut response = Response::default();
         response.status = status;
         fields.iter().for_each(|(name, value)| response.fields.push(name.as_bytes(), value.as_bytes()));
         self.codec.send_response(id, &response, end);
-        self.flush();
     }
 
     /// Sends data, all of it, as fast as it is taken; false where it is not taken.
@@ -137,9 +141,9 @@ impl<'a> Peer<'a> {
         }
     }
 
-    /// Sends a whole answer with a length.
+    /// Sends a whole answer with a length; what the windows take of it goes with its head.
     pub(crate) fn answer(&mut self, id: u32, status: u16, body: &[u8]) {
-        self.head(id, status, &[("content-length", &body.len().to_string())], false);
+        self.put_head(id, status, &[("content-length", &body.len().to_string())], false);
         self.data(id, body, true);
         self.forget(id);
     }
