@@ -218,6 +218,29 @@ fn a_reset_amid_the_body_cuts_the_answer() {
     terse.end();
 }
 
+/// What a server says of the end amid its answer reaches the client: in gRPC, CANCEL and ENHANCE_YOUR_CALM mean something. That it has done
+/// nothing cannot be said any more.
+#[test]
+fn codes_of_resets_pass() {
+    let server = answering(|peer, id| {
+        let code = Code(peer.streams[&id].path()[1..].parse().unwrap());
+        peer.head(id, 200, &[], false);
+        peer.data(id, b"abc", false);
+        peer.reset(id, code);
+    });
+    let terse = proxy(&server, "");
+    for code in [Code::CANCEL, Code::ENHANCE_YOUR_CALM, Code::INTERNAL_ERROR, Code::REFUSED_STREAM] {
+        let answer = ask2(&terse, "GET", &format!("/{}", code.0), "");
+        assert!(!answer.has_ended, "{answer:?}");
+        if code == Code::REFUSED_STREAM {
+            assert!(answer.reset.is_some_and(|told| told != code && told != Code::NO_ERROR), "{answer:?}");
+        } else {
+            assert_eq!(answer.reset, Some(code));
+        }
+    }
+    terse.end();
+}
+
 /// RFC 9113 section 8.1: a server that has answered may say that it needs no more of the request.
 #[test]
 fn an_early_answer_is_whole() {
