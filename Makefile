@@ -62,7 +62,7 @@ test: system
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --no-deps --locked --quiet
 	$(CARGO) build --workspace --locked
 	HAPROXY_ZLIB=$${HAPROXY_ZLIB:-$$(scripts/haproxy-with-zlib $(TARGET)/haproxy-with-zlib)} \
-		H2SPEC=$${H2SPEC:-$$(scripts/h2spec $(TARGET)/h2spec)} $(CARGO) test --workspace --locked
+		H2SPEC=$${H2SPEC:-$$(scripts/h2spec $(TARGET)/h2spec)} env $$(scripts/grpc $(TARGET)/grpc) $(CARGO) test --workspace --locked
 	@if library=$$(scripts/isal $(TARGET)/isal); then \
 		LD_LIBRARY_PATH=$$library $(CARGO) test --workspace --locked --test isal --test gzip_engines -- --ignored; \
 	fi
@@ -78,6 +78,8 @@ test: system
 	@scripts/isal $(TARGET)/isal >/dev/null 2>&1 || echo "  ISA-L as an engine: its package, libisal2, could not be fetched"
 	@test -n "$$HAPROXY_ZLIB" -o -x $(TARGET)/haproxy-with-zlib/haproxy || echo "  haproxy on libterse_z: Debian 11's, which has zlib, could not be fetched"
 	@test -n "$$H2SPEC" -o -x $(TARGET)/h2spec/h2spec || echo "  h2spec: it could not be built, which takes Go"
+	@test -x $(TARGET)/grpc/grpc || echo "  gRPC by Go: its program could not be built, which takes Go and its modules"
+	@$(TARGET)/grpc/python/bin/python -c "import grpc" 2>/dev/null || echo "  gRPC by Python: grpcio could not be fetched"
 	@echo "  make bench: fourteen minutes on a machine that does nothing else"
 	@echo "  make hostile: four minutes on a machine that does nothing else"
 	@echo "  make svn-experiment: ten minutes"

@@ -98,6 +98,12 @@ impl Connection {
         }
         self.events.push_back(Event::Settings);
         if change > 0 {
+            // Those that wait for their own windows, which no WINDOW_UPDATE need open now.
+            for stream in self.streams.iter_mut().filter(|stream| stream.send_window > 0) {
+                if std::mem::take(&mut stream.is_blocked) {
+                    self.events.push_back(Event::WindowOpened { id: stream.id });
+                }
+            }
             self.events.push_back(Event::WindowOpened { id: 0 });
         }
         Ok(())

@@ -1,6 +1,9 @@
 //! Servers of HTTP/2 behind terse: real ones, scripted ones, many requests over few connections, gRPC, servers that come and go.
 
+mod cold;
+mod grpc;
 mod hostile;
+mod lost;
 mod peer;
 mod real;
 mod scripted;
@@ -14,7 +17,7 @@ use super::support::until;
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::Path;
 use tempfile::TempDir;
 
 /// A running process of one thread whose backend `servers` has these lines, and what they need for TLS with [`Secret`].
@@ -63,29 +66,53 @@ impl Program {
     /// Starts a program with a configuration in which `{folder}` and `{address}` stand for its own. `a.pem` is in the folder, `big` in
     /// `files` below it.
     fn start(name: &str, words: &[&str], configuration: &str, secret: &Secret, big: &[u8]) -> Option<Program> {
-        let program: PathBuf = find(name)?;
-        let folder = tempfile::Builder::new().prefix("p").tempdir_in("/tmp").unwrap();
-        let files = folder.path().join("files");
+        let program = find(name)?;
+        let place = Place::new(secret);
+        let files = place.folder.path().join("files");
         fs::create_dir(&files).unwrap();
         fs::write(files.join("big"), big).unwrap();
-        fs::write(folder.path().join("a.pem"), &secret.pem).unwrap();
-        for (path, mode) in [(folder.path(), 0o755), (&files, 0o755), (&files.join("big"), 0o644)] {
+        for (path, mode) in [(place.folder.path(), 0o755), (&files, 0o755), (&files.join("big"), 0o644)] {
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         }
-        let port = Port::new();
-        let address = port.address();
-        let at = folder.path().to_str().unwrap();
-        let file = folder.path().join("server.conf");
-        fs::write(&file, configuration.replace("{folder}", at).replace("{address}", &address.to_string())).unwrap();
-        let words: Vec<&str> = words.iter().copied().chain([file.to_str().unwrap()]).collect();
-        let running = Running::start(&program, &words, folder.path());
-        let program = Program { folder, address, _port: port, _program: running };
-        until(name, || TcpStream::connect(address).ok());
-        Some(program)
+        fs::write(place.folder.path().join("server.conf"), place.fill(configuration)).unwrap();
+        Some(place.run(name, &program, &[words, &["{folder}/server.conf"]].concat()))
+    }
+
+    /// Starts a program with these words in a folder that has `a.pem`.
+    fn run(name: &str, program: &Path, words: &[&str], secret: &Secret) -> Program {
+        Place::new(secret).run(name, program, words)
     }
 
     /// What a file of its folder has.
     fn file(&self, name: &str) -> String {
         fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
+    }
+}
+
+/// Where a program will run.
+struct Place {
+    folder: TempDir,
+    port: Port,
+}
+
+impl Place {
+    fn new(secret: &Secret) -> Place {
+        let folder = tempfile::Builder::new().prefix("p").tempdir_in("/tmp").unwrap();
+        fs::write(folder.path().join("a.pem"), &secret.pem).unwrap();
+        Place { folder, port: Port::new() }
+    }
+
+    fn fill(&self, text: &str) -> String {
+        let folder = self.folder.path().to_str().unwrap();
+        text.replace("{folder}", folder).replace("{address}", &self.port.address().to_string())
+    }
+
+    fn run(self, name: &str, program: &Path, words: &[&str]) -> Program {
+        let words: Vec<String> = words.iter().map(|word| self.fill(word)).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let running = Running::start(program, &words, self.folder.path());
+        let address = self.port.address();
+        until(name, || TcpStream::connect(address).ok());
+        Program { folder: self.folder, address, _port: self.port, _program: running }
     }
 }

@@ -17,6 +17,8 @@ pub(crate) struct Peer<'a> {
     pub(crate) pongs: usize,
     pub(crate) failure: Option<&'static str>,
     has_gone: bool,
+    /// Whether it says nothing yet, not even its SETTINGS.
+    pub(crate) is_silent: bool,
 }
 
 /// What has come on a stream.
@@ -47,7 +49,12 @@ impl Asked {
 
 /// A server each of whose connections follows a script, and ends with it.
 pub(crate) fn scripted(limits: Limits, script: impl Fn(&mut Peer<'_>) + Send + Sync + 'static) -> Server {
-    Server::start(move |connection| script(&mut Peer::new(connection, limits)))
+    Server::start(move |connection| script(&mut Peer::open(connection, limits, false)))
+}
+
+/// The same, of a server that is silent at first.
+pub(crate) fn silent(limits: Limits, script: impl Fn(&mut Peer<'_>) + Send + Sync + 'static) -> Server {
+    Server::start(move |connection| script(&mut Peer::open(connection, limits, true)))
 }
 
 /// A server that does this to each request, once its head is there.
@@ -60,7 +67,7 @@ pub(crate) fn answering(answer: impl Fn(&mut Peer<'_>, u32) + Send + Sync + 'sta
 }
 
 impl<'a> Peer<'a> {
-    fn new(connection: &'a mut Connection, limits: Limits) -> Peer<'a> {
+    fn open(connection: &'a mut Connection, limits: Limits, is_silent: bool) -> Peer<'a> {
         let codec = h2::Connection::server(limits);
         let mut peer = Peer {
             connection,
@@ -71,6 +78,7 @@ impl<'a> Peer<'a> {
             pongs: 0,
             failure: None,
             has_gone: false,
+            is_silent,
         };
         peer.flush();
         peer
@@ -115,11 +123,15 @@ impl<'a> Peer<'a> {
 
     /// Sends a head; `end` where no body follows.
     pub(crate) fn head(&mut self, id: u32, status: u16, fields: &[(&str, &str)], end: bool) {
+        self.put_head(id, status, fields, end);
+        self.flush();
+    }
+
+    fn put_head(&mut self, id: u32, status: u16, fields: &[(&str, &str)], end: bool) {
         let mut response = Response::default();
         response.status = status;
         fields.iter().for_each(|(name, value)| response.fields.push(name.as_bytes(), value.as_bytes()));
         self.codec.send_response(id, &response, end);
-        self.flush();
     }
 
     /// Sends data, all of it, as fast as it is taken; false where it is not taken.
@@ -137,9 +149,9 @@ impl<'a> Peer<'a> {
         }
     }
 
-    /// Sends a whole answer with a length.
+    /// Sends a whole answer with a length; what the windows take of it goes with its head.
     pub(crate) fn answer(&mut self, id: u32, status: u16, body: &[u8]) {
-        self.head(id, status, &[("content-length", &body.len().to_string())], false);
+        self.put_head(id, status, &[("content-length", &body.len().to_string())], false);
         self.data(id, body, true);
         self.forget(id);
     }
@@ -178,6 +190,9 @@ impl<'a> Peer<'a> {
     }
 
     pub(crate) fn flush(&mut self) {
+        if self.is_silent {
+            return;
+        }
         let bytes = self.codec.output().to_vec();
         self.codec.wrote(bytes.len());
         self.raw(&bytes);

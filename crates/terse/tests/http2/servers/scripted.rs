@@ -3,10 +3,11 @@
 
 use super::super::client::{Answer, Client, request};
 use super::super::support::client::{self, Response};
+use super::super::support::gzip::gunzip;
 use super::super::support::proxy::listen;
 use super::super::support::server::Server;
 use super::super::support::{Terse, until};
-use super::peer::{Peer, answering, scripted};
+use super::peer::{Peer, answering, scripted, silent};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use terse_http::h2::{Code, Limits};
@@ -214,6 +215,29 @@ fn a_reset_amid_the_body_cuts_the_answer() {
     let answer = ask2(&terse, "GET", "/", "");
     assert!(!answer.has_ended && answer.reset.is_some_and(|code| code != Code::NO_ERROR), "{answer:?}");
     assert_eq!((ask(&terse, "GET", "/good", "").text(), server.accepted()), ("good".into(), 1), "the connection goes on");
+    terse.end();
+}
+
+/// What a server says of the end amid its answer reaches the client: in gRPC, CANCEL and ENHANCE_YOUR_CALM mean something. That it has done
+/// nothing cannot be said any more.
+#[test]
+fn codes_of_resets_pass() {
+    let server = answering(|peer, id| {
+        let code = Code(peer.streams[&id].path()[1..].parse().unwrap());
+        peer.head(id, 200, &[], false);
+        peer.data(id, b"abc", false);
+        peer.reset(id, code);
+    });
+    let terse = proxy(&server, "");
+    for code in [Code::CANCEL, Code::ENHANCE_YOUR_CALM, Code::INTERNAL_ERROR, Code::REFUSED_STREAM] {
+        let answer = ask2(&terse, "GET", &format!("/{}", code.0), "");
+        assert!(!answer.has_ended, "{answer:?}");
+        if code == Code::REFUSED_STREAM {
+            assert!(answer.reset.is_some_and(|told| told != code && told != Code::NO_ERROR), "{answer:?}");
+        } else {
+            assert_eq!(answer.reset, Some(code));
+        }
+    }
     terse.end();
 }
 
@@ -668,6 +692,153 @@ fn a_client_that_does_not_read_stalls_no_other() {
     }
     assert_eq!(server.accepted(), 1);
     drop(slow);
+    terse.end();
+}
+
+/// Many clients that leave have their connection retired, since servers count resets; whoever is on it goes on.
+#[test]
+fn many_that_leave_harm_no_other() {
+    let (log, told) = log();
+    let server = answering(move |peer, id| match peer.streams[&id].path().as_str() {
+        "/stays" => log.lock().unwrap().push("stays".to_owned()),
+        "/leaves" => {
+            peer.head(id, 200, &[], false);
+            peer.data(id, b"abc", false);
+        }
+        "/end" => {
+            let waiting: Vec<u32> = peer.streams.iter().filter(|(_, asked)| asked.path() == "/stays").map(|(id, _)| *id).collect();
+            waiting.into_iter().for_each(|id| peer.answer(id, 200, b"stayed"));
+            peer.answer(id, 200, b"end");
+        }
+        _ => peer.answer(id, 200, b"hello"),
+    });
+    let terse = proxy(&server, "");
+    let mut stays = send(&terse, "GET", "/stays", "");
+    until("it to be there", || (!told.lock().unwrap().is_empty()).then_some(()));
+    let mut end = Client::connect(terse.address("web"));
+    for number in 0..60 {
+        if number == 10 {
+            assert_eq!(end.get("/end").text(), "end");
+            assert_eq!(stays.response("GET").text(), "stayed");
+        }
+        let mut leaves = Client::connect(terse.address("web"));
+        let id = leaves.open(&request("GET", "/leaves", &[]), true);
+        leaves.wait("a part", |client| client.streams[&id].body.len() == 3);
+        leaves.reset(id);
+        assert_eq!(leaves.get("/").text(), "hello");
+    }
+    assert!(server.accepted() <= 4, "{} connections", server.accepted());
+    until("the end of those that are retired", || (server.open() <= 1).then_some(()));
+    terse.end();
+}
+
+/// A server may close the windows of streams that are open, below nothing (RFC 9113 section 6.9.2), and open them again.
+#[test]
+fn windows_that_close_and_open() {
+    let window = |bytes: u32| [&[0, 4][..], &bytes.to_be_bytes()].concat();
+    let server = scripted(Limits::default(), move |peer| {
+        let Some(id) = peer.next() else { return };
+        peer.answer(id, 200, b"first");
+        peer.frame(4, 0, 0, &window(0));
+        peer.codec.ping(*b"settings");
+        peer.flush();
+        assert!(peer.wait(|peer| peer.pongs == 1));
+        while let Some(id) = peer.next() {
+            assert_eq!(peer.streams[&id].body.len(), 0);
+            // By the stream's own window first, then by all streams'.
+            peer.frame(8, 0, id, &3u32.to_be_bytes());
+            assert!(peer.wait(|peer| peer.streams[&id].body.len() == 3));
+            peer.frame(4, 0, 0, &window(10));
+            assert!(peer.wait(|peer| peer.streams[&id].body.len() == 13));
+            peer.frame(4, 0, 0, &window(0));
+            peer.frame(4, 0, 0, &window(100_000));
+            assert!(peer.whole(id));
+            let length = peer.streams[&id].body.len().to_string();
+            peer.frame(4, 0, 0, &window(0));
+            peer.answer(id, 200, length.as_bytes());
+            // What the codec has credited meanwhile stays: the next stream's window is that of SETTINGS alone.
+        }
+    });
+    let terse = proxy(&server, "");
+    assert_eq!(ask(&terse, "GET", "/", "").text(), "first");
+    let body = "x".repeat(50_000);
+    for _ in 0..2 {
+        assert_eq!(ask(&terse, "POST", "/", &body).text(), "50000");
+        assert_eq!(ask2(&terse, "POST", "/", &body).text(), "50000");
+    }
+    assert_eq!(server.accepted(), 1);
+    terse.end();
+}
+
+/// A server whose SETTINGS come late, and open larger windows than those that were counted on: Go's is a megabyte.
+#[test]
+fn late_settings_open_windows() {
+    let server = silent(Limits { stream_window: 1 << 20, connection_window: 1 << 20, ..Limits::default() }, |peer| {
+        while let Some(id) = peer.next() {
+            if peer.is_silent {
+                assert!(peer.wait(|peer| peer.streams[&id].body.len() == 65_535));
+                peer.is_silent = false;
+                peer.flush();
+            }
+            assert!(peer.whole(id));
+            let length = peer.streams[&id].body.len().to_string();
+            peer.answer(id, 200, length.as_bytes());
+        }
+    });
+    let body = "x".repeat(300_000);
+    let terse = proxy(&server, "");
+    assert_eq!(ask(&terse, "POST", "/", &body).text(), "300000");
+    terse.end();
+    let terse = proxy(&server, "");
+    assert_eq!(ask2(&terse, "POST", "/", &body).text(), "300000");
+    terse.end();
+}
+
+/// Heads of many kilobytes in both ways.
+#[test]
+fn large_heads_pass() {
+    let server = answering(|peer, id| {
+        let got = peer.streams[&id].field("x-large").unwrap_or_default();
+        peer.head(id, 200, &[("x-large", &got), ("content-length", "0")], true);
+    });
+    let terse = proxy(&server, "");
+    for bytes in [100, 5000, 12_000] {
+        let value = "v".repeat(bytes);
+        let answer = terse.client().get("/", &[("X-Large", &value)]);
+        assert_eq!((answer.status, answer.field("x-large")), (200, Some(value.as_str())), "{bytes}");
+        let answer = Client::connect(terse.address("web")).ask(&request("GET", "/", &[("X-Large", &value)]));
+        assert_eq!((answer.status(), answer.field("x-large")), (200, Some(value)), "{bytes}");
+    }
+    assert_eq!(server.accepted(), 1);
+    terse.end();
+}
+
+#[test]
+fn answers_are_compressed() {
+    let text = "a line of text\n".repeat(5000);
+    let sent = text.clone();
+    let server = answering(move |peer, id| {
+        let trails = peer.streams[&id].path() == "/trailers";
+        let length = sent.len().to_string();
+        let fields = [("content-type", "text/plain"), ("content-length", length.as_str())];
+        peer.head(id, 200, if trails { &fields[..1] } else { &fields }, false);
+        peer.data(id, sent.as_bytes(), !trails);
+        if trails {
+            peer.trailers(id, &[("sum", "7")]);
+        }
+    });
+    let terse = proxy(&server, "filter compression\n compression algo gzip\n compression type text/plain\n");
+    for path in ["/", "/trailers"] {
+        let answer = terse.client().get(path, &[("Accept-Encoding", "gzip")]);
+        assert_eq!(answer.field("content-encoding"), Some("gzip"), "{path}");
+        assert!(answer.body.len() < 2000 && gunzip(&answer.body) == text.as_bytes(), "{path}");
+        let answer2 = Client::connect(terse.address("web")).ask(&request("GET", path, &[("Accept-Encoding", "gzip")]));
+        assert_eq!(answer2.field("content-encoding").as_deref(), Some("gzip"), "{path}");
+        assert!(gunzip(&answer2.body) == text.as_bytes(), "{path}");
+        assert_eq!(answer.trailers, answer2.trailers, "{path}");
+        assert_eq!(answer.trailers.len(), usize::from(path == "/trailers"));
+    }
+    assert_eq!(server.accepted(), 1);
     terse.end();
 }
 
