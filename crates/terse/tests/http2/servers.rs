@@ -7,6 +7,7 @@ mod lost;
 mod peer;
 mod real;
 mod scripted;
+mod websocket;
 
 use super::certificates::{Kind, Pair, authority, signed};
 use super::support::Terse;
