@@ -97,12 +97,14 @@ impl Carrier {
 
     /// Whether a request may have a stream of it.
     pub(super) fn may_serve(&self, wanted: &Wanted<'_>) -> bool {
-        let by_reuse = match wanted.reuse {
+        let by_reuse = || match wanted.reuse {
             Reuse::Never => false,
-            Reuse::Safe => !wanted.first && self.is_idle(),
+            // It has been seen to be idle.
+            Reuse::Safe => !wanted.first && self.idle_until.get().is_some(),
             Reuse::Aggressive | Reuse::Always => wanted.may_share(self.owner.get(), self.requests.get()),
         };
-        (by_reuse && self.own.borrow().is_none() || self.owner.get() == wanted.session) && wanted.fits(&self.terms)
+        let may = self.owner.get() == wanted.session || by_reuse() && !self.is_own();
+        may && wanted.fits(&self.terms)
     }
 
     /// A stream of it for a session; how many requests it had carried before, and whether it was idle.

@@ -69,6 +69,7 @@ impl IdleConnections {
         let shelf = shelf(&mut shelves, server)?;
         if shelf.server.as_ptr() != Arc::as_ptr(server) {
             (shelf.server, shelf.need, shelf.told) = (Arc::downgrade(server), Need::default(), IdleShare::default());
+            (shelf.version, shelf.streams) = (None, None);
         }
         Some(shelf.need.hold(shelf.idle.len()))
     }
@@ -246,17 +247,23 @@ impl IdleConnections {
 }
 
 impl Shelf {
-    /// Of the connections of HTTP/2 with room, the fullest.
+    /// Of the connections of HTTP/2 with room, the fullest. Those that take no more requests are let go of on the way.
     fn find(&mut self, server: &Server, wanted: &Wanted<'_>) -> Option<Rc<Carrier>> {
         let most = server.settings().pool.max_reuse.map_or(u64::MAX, u64::from);
         let is_done = |carrier: &Carrier| carrier.is_over() || carrier.terms().moves != server.moves() || carrier.requests() > most;
-        if self.carriers.iter().any(|carrier| is_done(carrier)) {
-            self.retire(is_done);
-        }
         // What has been idle may have been closed by its server just then: a request that may be sent only once asks the kernel.
         let is_doubtful = |carrier: &Carrier| wanted.once && carrier.is_idle() && carrier.connection.io().has_ended();
-        let fits = |carrier: &&Rc<Carrier>| carrier.connection.free() > 0 && carrier.may_serve(wanted) && !is_doubtful(carrier);
-        self.carriers.iter().filter(fits).max_by_key(|carrier| carrier.connection.streams()).cloned()
+        loop {
+            // Most of many connections are told apart by their owners alone.
+            let may_serve = self.carriers.iter().filter(|carrier| carrier.may_serve(wanted));
+            let has_room = may_serve.filter(|carrier| carrier.connection.free() > 0 || is_done(carrier));
+            let found =
+                has_room.filter(|carrier| !is_doubtful(carrier)).max_by_key(|carrier| carrier.connection.streams())?.clone();
+            if !is_done(&found) {
+                return Some(found);
+            }
+            self.retire(|carrier| std::ptr::eq(carrier, &*found));
+        }
     }
 
     /// As [`IdleConnections::lease`].
