@@ -9,7 +9,7 @@
 //! * While streams are open, their own timers limit what the server may take. Without any, output that it does not take ends the connection
 //!   after [`STUCK`].
 //! * A PING is sent only where nothing has come for `idle-ping`; without an answer until the next one is due, the connection ends.
-//! * A connection that takes no more streams ends with its last one.
+//! * A connection that takes no more streams ends with its last one; so does one on which a stream ran into `timeout server` in silence.
 
 use super::counters::{ALL_GLITCHES, NO_PONG, SERVERS};
 use crate::io::{Multiplexed, Timer, Transport, clock};
@@ -20,12 +20,15 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use terse_balance::Server;
 use terse_http::h2::{Code, Connection, Event};
 
 /// The bytes read in one poll: then other tasks have their turn.
 const READ_BYTES: usize = 64 * 1024;
+
+/// A server that has been silent for so long when a stream is not answered in time may be gone: its connection takes no more requests.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// How long output that no stream waits for may stay unsent.
 const STUCK: Duration = Duration::from_secs(10);
@@ -44,12 +47,12 @@ pub fn start(worker: &Rc<Worker>, server: &Arc<Server>, label: String, made: Ser
         carrier: carrier.clone(),
         timer: worker.wheel.timer(),
         waiting: Waiting::Nothing,
-        heard_at: clock::now(),
         awaits_pong: false,
         glitches: 0,
         given_up: 0,
         is_reported: false,
     };
+    SERVERS.connections.enter();
     tokio::task::spawn_local(driver.run());
     carrier
 }
@@ -72,8 +75,6 @@ struct Driver {
     carrier: Rc<Carrier>,
     timer: Timer,
     waiting: Waiting,
-    /// When bytes came last.
-    heard_at: Instant,
     /// The last PING is not answered yet.
     awaits_pong: bool,
     /// Odd things that the server has done, as they were last counted.
@@ -84,13 +85,18 @@ struct Driver {
     is_reported: bool,
 }
 
-impl Driver {
-    async fn run(mut self) {
-        SERVERS.connections.enter();
-        poll_fn(|cx| self.poll(cx)).await;
+/// However the task ends, no stream waits for it.
+impl Drop for Driver {
+    fn drop(&mut self) {
         self.carrier.connection.break_off();
         self.worker.idle.let_go(&self.server, &self.carrier);
         SERVERS.connections.leave();
+    }
+}
+
+impl Driver {
+    async fn run(mut self) {
+        poll_fn(|cx| self.poll(cx)).await;
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -110,6 +116,9 @@ impl Driver {
             self.carrier.give_up(u32::try_from(given_up - self.given_up).unwrap_or(u32::MAX));
             self.given_up = given_up;
         }
+        if connection.take_doubt() && clock::now().saturating_duration_since(self.carrier.heard_at()) >= SILENCE {
+            self.carrier.retire();
+        }
         if has_failed {
             connection.cancel_all();
         }
@@ -117,8 +126,14 @@ impl Driver {
             return Poll::Ready(());
         }
         if self.carrier.is_idle() {
-            self.carrier.rest(self.server.settings().pool.purge_delay);
-            self.worker.idle.rests(&self.server, &self.worker);
+            if self.carrier.rest(self.server.settings().pool.purge_delay) {
+                self.worker.idle.rests(&self.server, &self.worker);
+            }
+            if self.carrier.is_retired() && !is_finished {
+                connection.farewell();
+                // It goes out in the next poll.
+                cx.waker().wake_by_ref();
+            }
         }
         self.wait(has_output, wrote, open);
         self.poll_timer(cx)
@@ -145,7 +160,7 @@ impl Driver {
         }
         self.worker.give_room(room);
         if taken > 0 {
-            self.heard_at = clock::now();
+            self.carrier.heard();
         }
     }
 
@@ -180,7 +195,11 @@ impl Driver {
                 if by_peer { &SERVERS.resets_received } else { &SERVERS.resets_sent }.add(1);
                 connection.wake(id);
             }
-            Event::Settings => connection.tell_known(),
+            Event::Settings => {
+                connection.tell_known();
+                let own = self.worker.plan.process.http2_servers.concurrent_streams;
+                self.worker.idle.note_streams(&self.server, connection.peek().peer().concurrent_streams.min(own));
+            }
             Event::Pong => self.awaits_pong = false,
             Event::GoAway { .. } => {}
             Event::Glitch(glitch) => SERVERS.limit(glitch.name()),
@@ -232,7 +251,7 @@ impl Driver {
                 Waiting::Output => return Poll::Ready(()),
                 Waiting::Sign => {
                     let ping = self.server.settings().idle_ping;
-                    let silent = clock::now().saturating_duration_since(self.heard_at);
+                    let silent = clock::now().saturating_duration_since(self.carrier.heard_at());
                     if silent < ping {
                         self.timer.set(Some(ping - silent));
                     } else if self.awaits_pong {

@@ -50,6 +50,8 @@ pub struct Multiplexed {
     /// Heads whose memory serves the next responses.
     #[allow(clippy::vec_box, reason = "a head goes from here to its stream and back as it is")]
     spare: RefCell<Vec<Box<Response>>>,
+    /// A server has not answered one of its streams in time.
+    is_doubted: Cell<bool>,
     /// Those that wait for the peer's SETTINGS.
     waiting_to_know: RefCell<Vec<Waker>>,
     /// The breaking of a server's connection was told against the server: its other streams say nothing more of it.
@@ -164,6 +166,7 @@ impl Multiplexed {
             is_killed: Cell::new(false),
             reserved: Cell::new(0),
             spare: RefCell::default(),
+            is_doubted: Cell::new(false),
             waiting_to_know: RefCell::default(),
             is_blamed: Cell::new(false),
         })
@@ -272,7 +275,10 @@ impl Multiplexed {
             if self.codec.borrow().is_known() || self.is_half_closed() || self.codec.borrow().failure().is_some() {
                 return Poll::Ready(());
             }
-            self.waiting_to_know.borrow_mut().push(cx.waker().clone());
+            let mut waiting = self.waiting_to_know.borrow_mut();
+            if !waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
+                waiting.push(cx.waker().clone());
+            }
             Poll::Pending
         })
         .await

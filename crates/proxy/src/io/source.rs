@@ -145,6 +145,14 @@ impl Incoming {
     pub fn is_done(&self) -> bool {
         matches!(self, Incoming::Done)
     }
+
+    /// Whether nothing is left to be read from the peer.
+    pub fn is_read(&self) -> bool {
+        match self {
+            Incoming::Again(again) => again.rest().is_read(),
+            body => body.is_done(),
+        }
+    }
 }
 
 impl<'a> Source<'a> {

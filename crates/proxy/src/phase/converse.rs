@@ -376,7 +376,7 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
 /// What of the body is still to come decides whether the connection can go on behind an answer of ours.
 pub(super) fn leave(stream: &mut Stream, exchange: &mut Exchange) {
     stream.request.body = match stream.request.body {
-        _ if exchange.upload.is_done() => BodyLength::None,
+        _ if exchange.upload.is_read() => BodyLength::None,
         // What stands in the buffer is not its beginning: no length fits.
         length if exchange.body_begun || length == BodyLength::Framed && stream.facts.times.connected.is_some() => {
             BodyLength::Exact(u64::MAX)
@@ -398,6 +398,7 @@ async fn forward(client: &mut Client, stream: &mut Stream, exchange: &mut Exchan
             }
             Err(failure) if retry::may_retry(stream, exchange, &failure) => {
                 out.clear();
+                exchange.rewind();
                 client.io.stream().inspect(|stream| stream.take_back());
             }
             Err(failure) => {

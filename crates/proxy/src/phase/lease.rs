@@ -78,7 +78,7 @@ pub async fn stream(client: &mut Client, watches: Option<Watch<'_>>, stream: &mu
         let making = match worker.idle.lease(server, &wanted, &key) {
             Lease::Carrier(carrier) => {
                 let leased = carrier.lend(&wanted, &worker.wheel);
-                return known(client, watches, leased, upgrades).await;
+                return known(client, watches, leased, upgrades, stream.facts.timeouts().connect).await;
             }
             Lease::Http1 if server.settings().protocol.is_none() => return Got::NotShared,
             Lease::Making(making) => making,
@@ -95,7 +95,7 @@ pub async fn stream(client: &mut Client, watches: Option<Watch<'_>>, stream: &mu
         match told {
             Told::Carrier(carrier, true) => {
                 let leased = carrier.lend(&wanted, &worker.wheel);
-                return known(client, watches, leased, upgrades).await;
+                return known(client, watches, leased, upgrades, stream.facts.timeouts().connect).await;
             }
             // There may be room for others.
             Told::Carrier(_, false) | Told::Http1(None, _) => {}
@@ -112,8 +112,9 @@ pub async fn stream(client: &mut Client, watches: Option<Watch<'_>>, stream: &mu
 }
 
 /// Waits for what a server says of itself, where a request depends on that (RFC 8441 section 3).
-async fn known(client: &mut Client, watches: Option<Watch<'_>>, leased: Leased, upgrades: bool) -> Got {
+async fn known(client: &mut Client, watches: Option<Watch<'_>>, leased: Leased, upgrades: bool, limit: Option<Duration>) -> Got {
     if upgrades && let Some(stream) = leased.connection.io.stream() {
+        client.timer.set(limit);
         match wait(client, watches, pin!(stream.connection().known())).await {
             Waited::Done(()) => {}
             Waited::Late => return Got::Late,
@@ -159,6 +160,9 @@ struct Order {
 impl Order {
     async fn carry_out(self, making: &Rc<Making>, limit: Option<Duration>) {
         let (worker, server) = (self.worker.clone(), self.server.clone());
+        let guard = Guard { worker: &worker, server: &server, making };
+        // Without a limit, requests with limits of their own would wait for a connection that never comes.
+        let limit = Some(limit.unwrap_or(LONGEST));
         let mut tls = None;
         let label = format!("{}/{}", self.backend.name, server.name());
         let connected = {
@@ -184,6 +188,7 @@ impl Order {
             }
         };
         making.done(outcome, tls);
+        drop(guard);
     }
 
     async fn connect(self, tls: &mut Option<Rc<Secured>>) -> io::Result<Box<ServerConnection>> {
@@ -198,6 +203,25 @@ impl Order {
                 connection.say_first().await?;
                 Ok(connection)
             }
+        }
+    }
+}
+
+/// The time to connect where no time-out says one: connections are made in turn, and must not be waited for without an end.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// However the making ends, no request waits for it.
+struct Guard<'a> {
+    worker: &'a Rc<Worker>,
+    server: &'a Arc<Server>,
+    making: &'a Rc<Making>,
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if !self.making.is_done() {
+            self.worker.idle.made(self.server, self.making, None, None);
+            self.making.done(Outcome::Failed(io::ErrorKind::ConnectionAborted, None), None);
         }
     }
 }

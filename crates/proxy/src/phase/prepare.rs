@@ -1,6 +1,7 @@
 //! Preparing a request for the server: what ends at this hop goes, what the configuration adds comes.
 
 use crate::io::Incoming;
+use crate::io::replay::Recording;
 use crate::phase::decoding::DecodePlan;
 use crate::phase::persist::Bound;
 use crate::phase::transfer::CodePlan;
@@ -22,8 +23,10 @@ use terse_tls::Secured;
 pub struct Exchange {
     /// What is left of the request's body.
     pub upload: Incoming,
-    /// Whether bytes of the body have been sent: such a request cannot be sent again.
+    /// Whether bytes of the body have been taken from the client's connection.
     pub body_begun: bool,
+    /// What was sent of the body in the attempt that failed.
+    pub recording: Option<Recording>,
     /// Whether the client's connection may go on behind the response.
     pub keep_client: bool,
     /// Whether the client asks for another protocol.
@@ -60,6 +63,20 @@ pub struct Exchange {
     pub failed: SmallVec<[usize; 4]>,
     /// Whether the server's connection may carry another request.
     pub server_keeps: bool,
+}
+
+impl Exchange {
+    /// Whether the body, as far as it was sent, can be sent again.
+    pub fn is_repeatable(&self) -> bool {
+        !self.body_begun || self.recording.as_ref().is_some_and(Recording::is_whole)
+    }
+
+    /// Puts what was sent of the body in front of the rest, for another attempt.
+    pub fn rewind(&mut self) {
+        if let Some(recording) = self.recording.take() {
+            self.upload = recording.rewind(std::mem::take(&mut self.upload)).0;
+        }
+    }
 }
 
 /// Edits the stream's request for the server.
@@ -143,6 +160,7 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
     Exchange {
         upload: Incoming::of(request),
         body_begun: false,
+        recording: None,
         keep_client: persistence.keep_alive && mode != ConnectionMode::Close,
         upgrade: persistence.upgrade,
         mode: server_mode,
@@ -194,6 +212,7 @@ pub fn bytes(bound: Bound) -> Exchange {
     Exchange {
         upload: Incoming::UntilClose,
         body_begun: false,
+        recording: None,
         keep_client: false,
         upgrade: false,
         mode: ConnectionMode::Close,

@@ -42,7 +42,7 @@ pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure
     // A connection that had been idle may have been closed by the server just then, and one of HTTP/2 ends for reasons that are not its
     // streams'. A request that can be repeated without harm is, on another one (RFC 9110 section 9.2.2); what else is repeated is the
     // operator's word.
-    let repeatable = !exchange.body_begun;
+    let repeatable = exchange.is_repeatable();
     let harmless = repeatable && stream.request.is_idempotent();
     let is_collateral = stream.facts.server_was_idle || stream.facts.server_http2.is_some();
     let sent_once = stream.facts.changed().is_some_and(|changes| changes.sent_once);

@@ -59,6 +59,8 @@ pub struct Sending {
     dropped: Cell<bool>,
     /// What was sent of the body, where it may have to be sent again.
     recording: Option<Recording>,
+    /// The client had sent some of the body for an attempt before.
+    is_again: bool,
 }
 
 impl Sending {
@@ -74,6 +76,7 @@ impl Sending {
             refused: Cell::new(None),
             dropped: Cell::new(false),
             recording: None,
+            is_again: false,
         }
     }
 
@@ -84,7 +87,7 @@ impl Sending {
 
     /// Whether some of its body has been sent.
     fn has_begun(&self) -> bool {
-        self.figures.bytes_in.get() > self.begin
+        self.is_again || self.figures.bytes_in.get() > self.begin
     }
 
     /// Whether the rest is on its way to the server.
@@ -121,7 +124,8 @@ pub async fn run(
     let connection = server_connection(stream, exchange);
     let watches = stream.facts.aborts_on_close();
     let has_upload = !exchange.upload.is_done();
-    let records = has_upload && records(stream, exchange);
+    let is_again = matches!(exchange.upload, Incoming::Again(_));
+    let records = is_again || has_upload && records(stream, exchange);
     let figures = stream.facts.figures.clone();
     let pools = &worker.pools;
     if !has_upload {
@@ -183,6 +187,7 @@ pub async fn run(
     let mut down_sink = Sink::new(client_writer, out, &client.timer, timeouts.client, &figures.bytes_out);
     down_sink.meter = meters.1.as_ref();
     let mut sending = Sending::new(stream, !has_upload);
+    sending.is_again = is_again;
     if records {
         let recording = Recording::new(&pools.small);
         up.listener = Some(recording.listener());
@@ -235,11 +240,14 @@ pub async fn run(
                 None => while_client_stays(download.as_mut(), &mut up).await.map(|()| Asked::Whole),
             }
         };
-        exchange.body_begun = sending.has_begun();
+        exchange.body_begun |= sending.has_begun();
         joined
     };
-    let recording = sending.recording.clone().filter(|_| result.is_err());
-    if result.is_err() {
+    let recording = sending.recording.clone();
+    if let Err(failure) = &result {
+        if failure.abort.who == Who::ServerTimeout {
+            down.reader.stream().inspect(|stream| stream.doubt());
+        }
         stream.facts.server_reset = down.reader.stream().and_then(Http2Stream::reset_by_peer);
         // gRPC takes the code for a status.
         if let (Some(code), Some(client)) = (stream.facts.server_reset, down_sink.writer.stream()) {
@@ -289,13 +297,8 @@ pub async fn run(
         }
         Err(failure) => Err(failure),
     };
-    let server_keeps = reply.server_keeps;
-    let switched = reply.switched;
-    if let Some(recording) = recording {
-        let (body, is_whole) = recording.rewind(std::mem::take(&mut exchange.upload));
-        exchange.upload = body;
-        exchange.body_begun &= !is_whole;
-    }
+    let (server_keeps, switched) = (reply.server_keeps, reply.switched);
+    exchange.recording = recording.filter(|_| result.is_err());
     exchange.server_keeps = server_keeps && sending.whole.get() && result.is_ok() && !switched;
     worker.give_scratch(head);
     result

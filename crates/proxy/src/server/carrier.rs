@@ -42,6 +42,8 @@ pub struct Carrier {
     /// Streams that this side has given up, and since when they are counted.
     given_up: Cell<(Option<Instant>, u32)>,
     is_retired: Cell<bool>,
+    /// When bytes of the server came last.
+    heard_at: Cell<Instant>,
     _held: Option<Held>,
     _counted: Option<Counted>,
 }
@@ -63,6 +65,7 @@ impl Carrier {
             own: RefCell::new(None),
             given_up: Cell::new((None, 0)),
             is_retired: Cell::new(false),
+            heard_at: Cell::new(clock::now()),
             _held: held,
             _counted: counted,
         })
@@ -88,11 +91,16 @@ impl Carrier {
         self.is_retired.get() || self.connection.is_half_closed() || self.connection.peek().is_going()
     }
 
-    /// Takes no more streams, and ends with the last.
+    /// Takes no more requests, and ends with the last stream.
     pub fn retire(&self) {
         if !self.is_retired.replace(true) {
-            self.connection.retire();
+            self.connection.stir();
         }
+    }
+
+    /// Whether it ends with its last stream, by this side's will.
+    pub fn is_retired(&self) -> bool {
+        self.is_retired.get()
     }
 
     /// Whether a request may have a stream of it.
@@ -127,11 +135,23 @@ impl Carrier {
         Leased { connection, was_idle: was_idle && before > 0, tls: self.tls().cloned() }
     }
 
-    /// Takes note that no stream is open any more: the connection is kept for so long.
-    pub fn rest(&self, delay: Duration) {
-        if self.idle_until.get().is_none() {
+    /// Takes note that no stream is open any more: the connection is kept for so long. False where that was known.
+    pub fn rest(&self, delay: Duration) -> bool {
+        let is_new = self.idle_until.get().is_none();
+        if is_new {
             self.idle_until.set(Some(clock::now() + delay));
         }
+        is_new
+    }
+
+    /// Takes note that bytes of the server have come.
+    pub fn heard(&self) {
+        self.heard_at.set(clock::now());
+    }
+
+    /// When bytes of the server came last.
+    pub fn heard_at(&self) -> Instant {
+        self.heard_at.get()
     }
 
     /// Whether it has been idle long enough.
@@ -265,7 +285,7 @@ impl Making {
     }
 
     /// Whether it is over.
-    pub(super) fn is_done(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         self.outcome.borrow().is_some()
     }
 

@@ -114,7 +114,8 @@ impl IdleConnections {
         let mut shelves = self.shelves.borrow_mut();
         let Some(shelf) = shelf(&mut shelves, server) else { return Making::new(session, key, 1) };
         // Unknown, it may be one of many streams, or of one.
-        let most = if shelf.version.is_some() { shelf.streams.unwrap_or(USUAL_STREAMS) } else { usize::MAX };
+        let by_reuse = server.settings().pool.max_reuse.map_or(usize::MAX, |most| most as usize + 1);
+        let most = if shelf.version.is_some() { shelf.streams.unwrap_or(USUAL_STREAMS).min(by_reuse) } else { usize::MAX };
         let making = Making::new(session, key, most);
         shelf.makings.push(making.clone());
         making
@@ -130,6 +131,13 @@ impl IdleConnections {
         }
         shelf.carriers.extend(carrier.cloned());
         shelf.tell(server);
+    }
+
+    /// Takes note of how many streams a connection of the server has room for, by its SETTINGS and this side's.
+    pub fn note_streams(&self, server: &Server, streams: u32) {
+        if let Some(shelf) = self.shelves.borrow_mut().get_mut(server.slot()) {
+            shelf.streams = Some(usize::try_from(streams).unwrap_or(usize::MAX).max(1));
+        }
     }
 
     /// Forgets a connection of HTTP/2 that has ended.
@@ -152,9 +160,11 @@ impl IdleConnections {
             Room::Little => most.min(1),
             Room::None => 0,
         };
-        let mut idle = shelf.carriers.iter().filter(|carrier| carrier.is_idle() && !carrier.is_over()).count();
+        // Those that have carried nothing were made for requests that are about to come.
+        let is_shared = |carrier: &Carrier| carrier.is_idle() && !carrier.is_over() && !carrier.is_own() && carrier.requests() > 0;
+        let mut idle = shelf.carriers.iter().filter(|carrier| is_shared(carrier)).count();
         shelf.carriers.retain(|carrier| {
-            let goes = idle > keeps && carrier.is_idle() && !carrier.is_over() && !carrier.is_own();
+            let goes = idle > keeps && is_shared(carrier);
             if goes {
                 idle -= 1;
                 carrier.retire();
@@ -285,8 +295,6 @@ impl Shelf {
         self.carriers.retain(|carrier| {
             let goes = goes(carrier);
             if goes {
-                let room = carrier.connection.peek().peer().concurrent_streams;
-                self.streams = Some(usize::try_from(room).unwrap_or(usize::MAX).clamp(1, USUAL_STREAMS));
                 carrier.retire();
             }
             !goes

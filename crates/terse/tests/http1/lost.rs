@@ -143,6 +143,60 @@ fn a_body_goes_again_from_its_beginning() {
     terse.end();
 }
 
+/// What follows a request that failed with its body is the next request: the body was taken, whether it is kept or not.
+#[test]
+fn requests_behind_one_that_failed_keep_their_beginning() {
+    let server = Server::start(|connection| {
+        while let Some(request) = connection.request() {
+            if request.method == "POST" && request.target == "/fail" {
+                return connection.reset();
+            }
+            connection.send(ok(&format!("{} {}", request.method, request.target)));
+        }
+    });
+    for words in ["", "retry-on empty-response"] {
+        let terse = listen(&format!("{words}\n retries 1\n server one {}", server.address()));
+        let mut client = terse.client();
+        assert_eq!(client.get("/first", &[]).text(), "GET /first", "a connection that is idle then");
+        client.send("POST /fail HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhelloGET /next-of-all HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(client.response("POST").status, 502, "{words:?}");
+        // The connection may end; what it says besides is the answer to the whole request.
+        let rest = if client.is_closed() { String::new() } else { client.response("GET").text() };
+        assert!(rest.is_empty() || rest == "GET /next-of-all", "{words:?} {rest:?}");
+        terse.end();
+    }
+}
+
+/// A body that is sent again on a connection that cannot keep it once more is not left out the next time.
+#[test]
+fn a_body_is_never_left_out() {
+    let bodies = Arc::new(Mutex::new(Vec::new()));
+    let server = Server::start({
+        let bodies = bodies.clone();
+        move |connection| {
+            while let Some(request) = connection.request() {
+                if request.method == "GET" {
+                    connection.send(ok("got"));
+                    continue;
+                }
+                bodies.lock().unwrap().push(String::from_utf8_lossy(&request.body).into_owned());
+                match bodies.lock().unwrap().len() {
+                    4 => connection.send(ok("put")),
+                    _ => return connection.reset(),
+                };
+            }
+        }
+    });
+    let terse = listen(&format!("retries 5\n retry-on empty-response\n server one {}", server.address()));
+    let mut client = terse.client();
+    assert_eq!(client.get("/", &[]).text(), "got");
+    client.send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
+    let response = client.response("PUT");
+    assert_eq!((response.status, response.text().as_str()), (200, "put"));
+    assert_eq!(*bodies.lock().unwrap(), ["hello"; 4]);
+    terse.end();
+}
+
 /// Part of an answer has gone: the client sees that it is not whole, and nothing is tried again.
 #[test]
 fn lost_in_the_middle_of_an_answer() {

@@ -216,7 +216,7 @@ impl Http2Stream {
         if self.is_to_server() && codec.is_complete(self.id()) {
             return Poll::Ready(Ok(0));
         }
-        if codec.is_reset(self.id()) || self.connection.is_broken() {
+        if codec.is_reset(self.id()) || self.connection.is_broken() || self.is_to_server() && codec.failure().is_some() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
         if codec.has_peer_ended(self.id()) {
@@ -289,7 +289,7 @@ impl Http2Stream {
         let connection = &*self.connection;
         let mut codec = connection.codec.borrow_mut();
         let had_output = !codec.output().is_empty();
-        if connection.is_broken() || codec.is_reset(self.id()) {
+        if connection.is_broken() || codec.is_reset(self.id()) || self.is_to_server() && codec.failure().is_some() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
         let mut progress = Progress { data: 0, counted: 0, is_done: false };

@@ -53,9 +53,18 @@ impl Multiplexed {
         Rc::new(Http2Stream::new(self, 0, None))
     }
 
-    /// Has the connection end once its last stream has.
-    pub fn retire(&self) {
+    /// Says that the connection ends, which has no stream any more.
+    pub fn farewell(&self) {
         self.codec.borrow_mut().goaway(Code::NO_ERROR);
+    }
+
+    /// Whether a stream was not answered in time since the last call.
+    pub fn take_doubt(&self) -> bool {
+        self.is_doubted.replace(false)
+    }
+
+    /// Has the connection's task look again.
+    pub fn stir(&self) {
         self.wake_task();
     }
 
@@ -174,6 +183,11 @@ impl Http2Stream {
     /// The connection that carries it, to be kept.
     pub fn shared_connection(&self) -> Rc<Multiplexed> {
         self.connection.clone()
+    }
+
+    /// Says that the server has not answered in time.
+    pub fn doubt(&self) {
+        self.connection.is_doubted.set(true);
     }
 
     /// The code by which the peer has reset the stream.

@@ -867,3 +867,41 @@ fn a_drain_answers_what_is_open() {
     assert_eq!(terse.wait().code(), Some(0));
     until("the connection's end", || (server.open() == 0).then_some(()));
 }
+
+/// Connections that are not kept serve one request each, whether few may be idle or none, and however short they may be.
+#[test]
+fn connections_that_are_not_kept_serve_their_requests() {
+    for words in ["pool-purge-delay 0", "pool-max-conn 0", "max-reuse 0", "pool-max-conn 1"] {
+        let server = answering(|peer, id| peer.answer(id, 200, b"good"));
+        let terse = listen(&format!("http-reuse always\n server one {} proto h2 {words}", server.address()));
+        for number in 0..5 {
+            assert_eq!(ask(&terse, "GET", "/", "").text(), "good", "{words} {number}");
+            assert_eq!(ask(&terse, "POST", "/", "hello").text(), "good", "{words} {number}");
+        }
+        if words != "pool-max-conn 1" {
+            until(words, || (server.open() == 0).then_some(()));
+        }
+        terse.end();
+    }
+}
+
+/// A server that is silent while a stream waits too long may be gone: its connection gets no more requests.
+#[test]
+fn a_connection_that_has_gone_silent_is_left() {
+    let server = scripted(Limits::default(), |peer| {
+        if peer.number() == 0 {
+            let Some(id) = peer.next() else { return };
+            peer.answer(id, 200, b"good");
+            peer.ends();
+        } else {
+            while let Some(id) = peer.next() {
+                peer.answer(id, 200, b"other");
+            }
+        }
+    });
+    let terse = proxy(&server, "timeout server 1200ms\n retries 0\n");
+    assert_eq!(ask(&terse, "GET", "/", "").text(), "good");
+    assert_eq!(ask(&terse, "GET", "/", "").status, 504);
+    assert_eq!(ask(&terse, "GET", "/", "").text(), "other");
+    terse.end();
+}
