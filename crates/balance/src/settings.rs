@@ -183,7 +183,7 @@ pub struct ServerSettings {
 /// `ws`: the version of HTTP that WebSocket is spoken over to a server.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum WebSocket {
-    /// `auto`: HTTP/2 where `proto h2` asks for it, else HTTP/1.
+    /// `auto`: HTTP/1 where ALPN lets it, else the server's.
     #[default]
     Auto,
     /// `h1`

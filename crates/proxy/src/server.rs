@@ -82,7 +82,7 @@ impl ServerConnection {
         ServerConnection::on(io, wheel, terms)
     }
 
-    /// One on those terms.
+    /// A connection on those terms.
     pub fn on(io: Transport, wheel: &Rc<Wheel>, terms: Terms) -> ServerConnection {
         ServerConnection {
             terms,

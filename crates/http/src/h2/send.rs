@@ -18,9 +18,14 @@ pub enum Unavailable {
 }
 
 impl Connection {
+    /// How many streams a client may have open: as the server's SETTINGS and its own limits have it.
+    pub fn most_streams(&self) -> u32 {
+        self.peer.concurrent_streams.min(self.limits.concurrent_streams)
+    }
+
     /// How many streams more a client may open.
     pub fn free_streams(&self) -> usize {
-        let most = usize::try_from(self.peer.concurrent_streams.min(self.limits.concurrent_streams)).unwrap_or(usize::MAX);
+        let most = usize::try_from(self.most_streams()).unwrap_or(usize::MAX);
         if self.is_going() || self.is_server { 0 } else { most.saturating_sub(self.streams.len()) }
     }
 

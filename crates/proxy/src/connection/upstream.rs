@@ -122,7 +122,7 @@ impl Driver {
         if has_failed {
             connection.cancel_all();
         }
-        if (is_finished || connection.is_half_closed()) && (!has_output || connection.is_half_closed()) {
+        if connection.is_half_closed() || is_finished && !has_output {
             return Poll::Ready(());
         }
         if self.carrier.is_idle() {

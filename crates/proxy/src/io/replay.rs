@@ -5,7 +5,7 @@
 //!                          \--more than a buffer holds--> nothing: the request is sent once
 //! ```
 
-use super::buffer::{Buffer, Pool};
+use super::buffer::Pool;
 use super::held::Listener;
 use super::source::Incoming;
 use std::cell::RefCell;
@@ -16,35 +16,39 @@ use std::rc::Rc;
 pub struct Recording(Rc<RefCell<Kept>>);
 
 enum Kept {
-    /// Nothing yet; a buffer is taken from there.
-    Nothing(Rc<Pool>),
-    All(Buffer),
-    /// It was more than a buffer holds.
-    TooMuch,
+    /// All of it, as long as the pool's buffers are not scarce and it is not more than one of them holds.
+    All(Vec<u8>, Rc<Pool>),
+    /// Not all of it.
+    Lost,
 }
 
 impl Recording {
-    /// One that has heard nothing yet.
+    /// A recording of nothing yet.
     pub fn new(pool: &Rc<Pool>) -> Recording {
-        Recording(Rc::new(RefCell::new(Kept::Nothing(pool.clone()))))
+        Recording(Rc::new(RefCell::new(Kept::All(Vec::new(), pool.clone()))))
     }
 
-    /// What hears the body.
+    /// The listener that hears the body.
     pub fn listener(&self) -> Box<dyn Listener> {
         Box::new(Recorder(self.clone()))
     }
 
     /// Whether all that was sent is here.
     pub fn is_whole(&self) -> bool {
-        !matches!(&*self.0.borrow(), Kept::TooMuch)
+        matches!(&*self.0.borrow(), Kept::All(..))
+    }
+
+    /// Drops what was kept: the server has answered.
+    pub fn forget(&self) {
+        self.0.replace(Kept::Lost);
     }
 
     /// The body from its beginning on, where the rest of it is this; the rest alone, and false, where that is impossible.
     pub fn rewind(self, rest: Incoming) -> (Incoming, bool) {
-        match self.0.replace(Kept::TooMuch) {
-            Kept::Nothing(_) => (rest, true),
-            Kept::All(buffer) => (Incoming::Again(Box::new(Again { buffer, rest })), true),
-            Kept::TooMuch => (rest, false),
+        match self.0.replace(Kept::Lost) {
+            Kept::All(bytes, _) if bytes.is_empty() => (rest, true),
+            Kept::All(bytes, _) => (Incoming::Again(Box::new(Again { bytes, at: 0, rest })), true),
+            Kept::Lost => (rest, false),
         }
     }
 }
@@ -54,21 +58,13 @@ struct Recorder(Recording);
 impl Listener for Recorder {
     fn hear(&mut self, data: &[u8]) -> bool {
         let mut kept = self.0.0.borrow_mut();
-        if let Kept::Nothing(pool) = &*kept {
-            *kept = pool.take().map_or(Kept::TooMuch, Kept::All);
+        let Kept::All(bytes, pool) = &mut *kept else { return false };
+        if pool.is_tight() || bytes.len() + data.len() > pool.size() {
+            *kept = Kept::Lost;
+            return false;
         }
-        let Kept::All(buffer) = &mut *kept else { return false };
-        match buffer.room().get_mut(..data.len()) {
-            Some(room) => {
-                room.copy_from_slice(data);
-                buffer.advance(data.len());
-                true
-            }
-            None => {
-                *kept = Kept::TooMuch;
-                false
-            }
-        }
+        bytes.extend_from_slice(data);
+        true
     }
 
     fn end(self: Box<Self>) {}
@@ -76,14 +72,15 @@ impl Listener for Recorder {
 
 /// A body of which some was sent before.
 pub struct Again {
-    buffer: Buffer,
+    bytes: Vec<u8>,
+    at: usize,
     rest: Incoming,
 }
 
 impl Again {
     /// What was sent before, and is left of that.
     pub(super) fn data(&self) -> &[u8] {
-        self.buffer.filled()
+        self.bytes.get(self.at..).unwrap_or_default()
     }
 
     /// What follows.
@@ -93,14 +90,14 @@ impl Again {
 
     /// Takes so much of it; the rest, where all of it has gone.
     pub(super) fn consume(&mut self, n: usize) -> Option<Incoming> {
-        self.buffer.consume(n);
-        self.buffer.is_empty().then(|| std::mem::take(&mut self.rest))
+        self.at += n;
+        self.data().is_empty().then(|| std::mem::take(&mut self.rest))
     }
 }
 
 impl std::fmt::Debug for Again {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Again").field("bytes", &self.buffer.filled().len()).field("rest", &self.rest).finish()
+        f.debug_struct("Again").field("bytes", &self.data().len()).field("rest", &self.rest).finish()
     }
 }
 

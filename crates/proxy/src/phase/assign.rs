@@ -157,7 +157,9 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
                 stream.facts.server_reused = leased.connection.requests > 0;
                 stream.facts.server_was_idle = leased.was_idle;
                 stream.facts.server_tls = leased.tls;
-                observe::connection(backend, chosen, None);
+                if !stream.facts.server_reused {
+                    observe::connection(backend, chosen, None);
+                }
                 return Ok(Assigned::new(leased.connection, claim, stream, clock::now()));
             }
             Got::Http1(connection) => Some(Waited::Done(Ok(connection))),
@@ -365,7 +367,7 @@ impl Assigned {
     fn new(connection: Box<ServerConnection>, claim: Attached, stream: &mut Stream, now: Instant) -> Assigned {
         let facts = &mut stream.facts;
         facts.server_http2 = connection.io.stream().map(|stream| stream.shared_connection());
-        facts.server_frames_id = 0;
+        (facts.server_frames_id, facts.server_reset) = (0, None);
         facts.server_local = connection.terms.local;
         facts.knows_user = false;
         facts.server_socket = Some(connection.io.descriptor());

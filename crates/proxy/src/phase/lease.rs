@@ -38,7 +38,8 @@ pub enum Got {
 /// `ws` or ALPN lets it.
 pub fn may_share(server: &Server, upgrades: bool) -> bool {
     let settings = server.settings();
-    settings.may_speak_http2()
+    (settings.protocol.is_some() || server.is_secure())
+        && settings.may_speak_http2()
         && match settings.websocket {
             _ if !upgrades => true,
             WebSocket::Http1 => false,
@@ -80,9 +81,9 @@ pub async fn stream(client: &mut Client, watches: Option<Watch<'_>>, stream: &mu
                 let leased = carrier.lend(&wanted, &worker.wheel);
                 return known(client, watches, leased, upgrades, stream.facts.timeouts().connect).await;
             }
-            Lease::Http1 if server.settings().protocol.is_none() => return Got::NotShared,
+            Lease::Http1 => return Got::NotShared,
             Lease::Making(making) => making,
-            Lease::None | Lease::Http1 => make(&worker, stream, backend, server, &wanted, key.clone()),
+            Lease::None => make(&worker, stream, backend, server, &wanted, key.clone()),
         };
         if !std::mem::replace(&mut waits, true) {
             client.timer.set(stream.facts.timeouts().connect);
@@ -200,7 +201,9 @@ impl Order {
         match server.connector().filter(|_| server.is_secure()) {
             Some(connector) => connection.secure(connector, Request::Traffic, tls, &worker.plan.records_memory).await,
             None => {
-                connection.say_first().await?;
+                if server.settings().protocol == Some(Protocol::Http2) {
+                    connection.say_first().await?;
+                }
                 Ok(connection)
             }
         }

@@ -338,6 +338,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, r
         let failure = Abort::new(Who::Server, Phase::Headers, Cause::Refused);
         return Err(Failure { abort: failure, kind: FailureKind::Part });
     }
+    reply.sending.forget();
     stream.facts.count_status(status);
     Ok(persistence)
 }

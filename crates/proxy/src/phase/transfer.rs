@@ -85,6 +85,13 @@ impl Sending {
         self.recording.as_ref().map_or(!self.has_begun(), Recording::is_whole)
     }
 
+    /// Drops what was kept of the body: its answer is there.
+    pub fn forget(&self) {
+        if let Some(recording) = &self.recording {
+            recording.forget();
+        }
+    }
+
     /// Whether some of its body has been sent.
     fn has_begun(&self) -> bool {
         self.is_again || self.figures.bytes_in.get() > self.begin

@@ -173,7 +173,7 @@ pub(super) const FETCHES: &[Fetch] = &[
         "Streams that the server's connection may have at a time: 1 in HTTP/1.",
         |_, env| {
             let connection = facts(env)?.server_http2.as_ref();
-            Some(count(connection.map_or(1, |connection| u64::from(connection.peek().peer().concurrent_streams))))
+            Some(count(connection.map_or(1, |connection| u64::from(connection.peek().most_streams()))))
         },
     )
     .needs(Needs::SERVER),

@@ -228,9 +228,9 @@ pub struct Making {
 pub enum Outcome {
     /// A connection of HTTP/2.
     Carrier(Rc<Carrier>),
-    /// One of HTTP/1, for the request that takes it.
+    /// A connection of HTTP/1, for the request that takes it.
     Http1(Option<Box<ServerConnection>>),
-    /// None.
+    /// No connection.
     Failed(io::ErrorKind, Option<i32>),
 }
 
@@ -292,13 +292,18 @@ impl Making {
     /// Waits for what it comes to. The first that is told so takes what is there for one: a connection of HTTP/1, the right to
     /// a stream, the blame.
     pub async fn wait(&self) -> Told {
-        self.waiting.set(self.waiting.get() + 1);
+        let _waiting = Waiting::new(&self.waiting);
+        let mut place = usize::MAX;
         poll_fn(|cx| {
             let mut outcome = self.outcome.borrow_mut();
             let Some(outcome) = &mut *outcome else {
                 let mut wakers = self.wakers.borrow_mut();
-                if !wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
-                    wakers.push(cx.waker().clone());
+                match wakers.get_mut(place) {
+                    Some(waker) => waker.clone_from(cx.waker()),
+                    None => {
+                        place = wakers.len();
+                        wakers.push(cx.waker().clone());
+                    }
                 }
                 return Poll::Pending;
             };
@@ -314,6 +319,22 @@ impl Making {
             })
         })
         .await
+    }
+}
+
+/// Counts a request that waits, for as long as it does.
+struct Waiting<'a>(&'a Cell<usize>);
+
+impl Waiting<'_> {
+    fn new(count: &Cell<usize>) -> Waiting<'_> {
+        count.set(count.get() + 1);
+        Waiting(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
     }
 }
 

@@ -15,7 +15,7 @@ pub static KEYWORDS: &[Keyword] = &[
     done(
         "tune.h2.max-concurrent-streams",
         "<number>",
-        "The default of 'tune.h2.fe.max-concurrent-streams' and 'tune.h2.be.max-concurrent-streams'.",
+        "Sets 'tune.h2.fe.max-concurrent-streams' and 'tune.h2.be.max-concurrent-streams'.",
         |args, scope| {
             let streams = whole(args, "<number>", 1..=1 << 20)?;
             each(scope, |http2| http2.concurrent_streams = streams);
@@ -40,7 +40,7 @@ pub static KEYWORDS: &[Keyword] = &[
     done(
         "tune.h2.initial-window-size",
         "<bytes>",
-        "The default of 'tune.h2.fe.initial-window-size' and 'tune.h2.be.initial-window-size'.",
+        "Sets 'tune.h2.fe.initial-window-size' and 'tune.h2.be.initial-window-size'.",
         |args, scope| {
             let bytes = whole(args, "<bytes>", 0..=(1 << 31) - 1)?;
             each(scope, |http2| http2.window_bytes = bytes);

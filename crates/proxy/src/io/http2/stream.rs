@@ -278,9 +278,10 @@ impl Http2Stream {
         self.held.borrow_mut().ends = true;
     }
 
-    /// Forgets a head that waits.
+    /// Forgets a head that waits, and the code of an attempt that failed.
     pub fn take_back(&self) {
         self.held.borrow_mut().response = None;
+        self.code.set(Code::INTERNAL_ERROR);
     }
 
     /// Sends the head that waits, then the parts from `done` on, and what is to follow. Ready with some progress, or with the
