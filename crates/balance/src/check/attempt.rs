@@ -307,6 +307,8 @@ impl<'a> Attempt<'a> {
         let scheme = if matches!(self.stream, Some(Stream::Tls(_))) { "https" } else { "http" };
         if let Some(session) = &mut self.http2 {
             session.ask(head, scheme, body);
+            // That the answer before was whole says nothing of this one.
+            self.ended = false;
         }
         self.flush(step, deadline).await
     }

@@ -399,7 +399,7 @@ async fn forward(client: &mut Client, stream: &mut Stream, exchange: &mut Exchan
             Err(failure) if retry::may_retry(stream, exchange, &failure) => {
                 out.clear();
                 exchange.rewind();
-                client.io.stream().inspect(|stream| stream.take_back());
+                client.io.stream().inspect(|stream| stream.begin_again());
             }
             Err(failure) => {
                 if failure.abort.who == Who::Client {

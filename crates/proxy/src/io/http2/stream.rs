@@ -278,10 +278,9 @@ impl Http2Stream {
         self.held.borrow_mut().ends = true;
     }
 
-    /// Forgets a head that waits, and the code of an attempt that failed.
+    /// Forgets a head that waits.
     pub fn take_back(&self) {
         self.held.borrow_mut().response = None;
-        self.code.set(Code::INTERNAL_ERROR);
     }
 
     /// Sends the head that waits, then the parts from `done` on, and what is to follow. Ready with some progress, or with the
@@ -445,6 +444,12 @@ impl Http2Stream {
     /// Whether some of an answer was sent.
     pub fn has_begun(&self) -> bool {
         self.stage.get() > Stage::Nothing
+    }
+
+    /// Forgets what an attempt that failed has left: another one begins.
+    pub fn begin_again(&self) {
+        self.take_back();
+        self.code.set(Code::INTERNAL_ERROR);
     }
 
     /// Has the reset that ends the stream, if it has to be reset, say what a server's has said. What is said of a request that was not
