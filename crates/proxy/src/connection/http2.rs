@@ -444,8 +444,8 @@ impl Requests {
     pub fn give(&self, mut request: Box<Request>) {
         let mut kept = self.kept.borrow_mut();
         let most = match request.fields.capacity() {
-            0..=Requests::SMALL_BYTES => Requests::MOST,
-            0..=Requests::KEPT_BYTES => Requests::KEPT,
+            bytes if bytes <= Requests::SMALL_BYTES => Requests::MOST,
+            bytes if bytes <= Requests::KEPT_BYTES => Requests::KEPT,
             _ => 0,
         };
         if kept.len() < most {
