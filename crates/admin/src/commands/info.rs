@@ -361,9 +361,12 @@ const ITEMS: &[Item] = &[
     item(128, "Http2ServerResetsReceived", "Streams that servers have reset or refused", |_| {
         Some(Figure::counter(SERVERS.resets_received.get()))
     }),
-    item(129, "Http2ServerResetsSent", "Streams that were reset for an error of the server's", |_| {
-        Some(Figure::counter(SERVERS.resets_sent.get()))
-    }),
+    item(
+        129,
+        "Http2ServerResetsSent",
+        "Streams that were reset here: for an error of the server's, or since nobody waits for them",
+        |_| Some(Figure::counter(SERVERS.resets_sent.get())),
+    ),
     item(130, "Http2ServerFailures", "Connections that were ended for an error of the server's, limits included", |_| {
         Some(Figure::counter(SERVERS.failures.get()))
     }),

@@ -4,6 +4,11 @@ use super::connection::Connection;
 use super::frame;
 
 impl Connection {
+    /// Bytes of all streams that were received and are not consumed.
+    pub fn unconsumed(&self) -> usize {
+        self.unconsumed
+    }
+
     /// What a stream has received and nobody has taken.
     pub fn data(&self, id: u32) -> &[u8] {
         self.streams.find(id).map_or(&[], |stream| &stream.received)

@@ -29,7 +29,7 @@ impl Connection {
         if self.is_going() || self.is_server { 0 } else { most.saturating_sub(self.streams.len()) }
     }
 
-    /// Opens a stream with a request; `end` where no body follows. `protocol` makes a CONNECT an extended one (RFC 8441), which
+    /// Opens a stream with a request, by the `scheme` of the connection that it came on, whatever its target says; `end` where no body follows. `protocol` makes a CONNECT an extended one (RFC 8441), which
     /// [`super::Settings::extended_connect`] must allow.
     pub fn send_request(
         &mut self,
@@ -51,7 +51,7 @@ impl Connection {
         self.append_head(id, end, |encoder, out| {
             encoder.field(b":method", request.method(), out);
             if !is_tunnel {
-                encoder.field(b":scheme", request.scheme().unwrap_or(scheme), out);
+                encoder.field(b":scheme", scheme, out);
             }
             if let Some(authority) = if is_tunnel { Some(request.target()) } else { authority(request) } {
                 encoder.field(b":authority", authority, out);

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use terse_balance::Server;
-use terse_http::h2::{Code, Connection, Event};
+use terse_http::h2::{Code, Connection, Event, Limits};
 
 /// The bytes read in one poll: then other tasks have their turn.
 const READ_BYTES: usize = 64 * 1024;
@@ -30,15 +30,26 @@ const READ_BYTES: usize = 64 * 1024;
 /// A server that has been silent for so long when a stream is not answered in time may be gone: its connection takes no more requests.
 const SILENCE: Duration = Duration::from_secs(1);
 
+/// Header blocks are read up to so many times the size of heads: what follows depends on their table.
+const BLOCKS: usize = 4;
+
 /// How long output that no stream waits for may stay unsent.
 const STUCK: Duration = Duration::from_secs(10);
 
 /// Makes a connection speak HTTP/2, and serves it in a task of its own.
 pub fn start(worker: &Rc<Worker>, server: &Arc<Server>, label: String, made: ServerConnection) -> Rc<Carrier> {
     let settings = &worker.plan.process.http2_servers;
-    let limits = settings.limits(&worker.plan.process, terse_http::h1::Reading::default());
-    let room = limits.output_bytes;
-    let multiplexed = |io: Transport| Multiplexed::new(io, Connection::client(limits), room);
+    let usual = settings.limits(&worker.plan.process, terse_http::h1::Reading::default());
+    let room = usual.output_bytes;
+    let limits = Limits {
+        // The connection's window is given back at once: a client that does not read holds its own stream's, and stalls no other's.
+        receive_budget: usual.stream_window.saturating_mul(usual.concurrent_streams).saturating_add(usual.connection_window),
+        // A head that is too large costs its stream, not the connection of all.
+        block_bytes: BLOCKS * usual.block_bytes,
+        ..usual
+    };
+    let most_unread = settings.budget_bytes as usize / 2;
+    let multiplexed = |io: Transport| Multiplexed::to_server(io, Connection::client(limits), room, most_unread);
     let carrier = Carrier::new(made, multiplexed);
     let driver = Driver {
         worker: worker.clone(),
@@ -113,6 +124,7 @@ impl Driver {
         let given_up = codec.given_up();
         drop(codec);
         if given_up > self.given_up {
+            SERVERS.resets_sent.add(given_up - self.given_up);
             self.carrier.give_up(u32::try_from(given_up - self.given_up).unwrap_or(u32::MAX));
             self.given_up = given_up;
         }

@@ -42,6 +42,8 @@ pub struct Multiplexed {
     room: usize,
     /// Bytes that were written.
     sent: Cell<u64>,
+    /// The bytes of a server's streams that may lie unread while it gets new ones.
+    most_unread: Cell<usize>,
     state: Cell<State>,
     /// Whether a rule has the connection closed at once.
     is_killed: Cell<bool>,
@@ -162,6 +164,7 @@ impl Multiplexed {
             task: Cell::new(None),
             room,
             sent: Cell::new(0),
+            most_unread: Cell::new(usize::MAX),
             state: Cell::new(State::Open),
             is_killed: Cell::new(false),
             reserved: Cell::new(0),
@@ -170,6 +173,13 @@ impl Multiplexed {
             waiting_to_know: RefCell::default(),
             is_blamed: Cell::new(false),
         })
+    }
+
+    /// A connection to a server, which gets no new streams while more than `most_unread` bytes of its streams are not read.
+    pub fn to_server(io: Transport, codec: Connection, room: usize, most_unread: usize) -> Rc<Multiplexed> {
+        let connection = Multiplexed::new(io, codec, room);
+        connection.most_unread.set(most_unread);
+        connection
     }
 
     /// The transport below.

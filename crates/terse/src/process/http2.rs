@@ -68,7 +68,7 @@ pub static KEYWORDS: &[Keyword] = &[
     done(
         "tune.h2.be.rxbuf",
         "<bytes>",
-        "The bytes that all streams of a server's connection may hold unread; 1m by default.",
+        "With half of these bytes unread by clients, a server's connection gets no new streams; 1m by default.",
         |args, scope| {
             process(scope).http2_servers.budget_bytes = budget(args)?;
             args.end()

@@ -35,11 +35,11 @@ const SPARE: usize = 128;
 impl Multiplexed {
     /// How many streams more the server takes, beside those that are reserved.
     pub fn free(&self) -> usize {
-        if self.is_half_closed() || self.is_killed() {
-            0
-        } else {
-            self.codec.borrow().free_streams().saturating_sub(self.reserved.get())
+        let codec = self.codec.borrow();
+        if self.is_half_closed() || self.is_killed() || codec.unconsumed() > self.most_unread.get() {
+            return 0;
         }
+        codec.free_streams().saturating_sub(self.reserved.get())
     }
 
     /// Streams that are open or reserved.

@@ -43,7 +43,7 @@ const PATTERNS: &[Pattern] = &[
         "a long block",
         |peer, id| {
             peer.frame(HEADERS, 0, id, &[0x88]);
-            (0..4).for_each(|_| peer.frame(CONTINUATION, 0, id, &[0; 16_000]));
+            (0..5).for_each(|_| peer.frame(CONTINUATION, 0, id, &[0; 16_000]));
         },
         "header block",
     ),
