@@ -217,6 +217,8 @@ fn path(request: &Request) -> &[u8] {
     let rest = request.scheme().and_then(|scheme| request.target().get(scheme.len() + 3..));
     match rest {
         Some(rest) if request.method() == b"OPTIONS" && memchr::memchr2(b'/', b'?', rest).is_none() => b"*",
+        // What a rule has made no path of stays none: its server refuses it.
+        None if !matches!(request.target(), [] | [b'/' | b'?', ..]) => request.target(),
         _ => match request.path_and_query() {
             b"" => b"/",
             path => path,

@@ -15,7 +15,7 @@ fn section_8_1_messages_with_all_their_parts() {
     assert_eq!(pair.ask(), [Event::Request { id, end: false }]);
     let mut got = Request::default();
     pair.server.take_request(&mut got);
-    assert_eq!((got.method(), got.target(), pair.server.scheme()), (&b"POST"[..], &b"/x?y"[..], &b"http"[..]));
+    assert_eq!((got.method(), got.target(), pair.server.scheme()), (&b"POST"[..], &b"/x?y"[..], &b"https"[..]));
     let mut trailers = Fields::default();
     trailers.push(b"X-Sum", b"7");
     assert_eq!(pair.client.send_data(id, b"body", false), 4);

@@ -144,6 +144,7 @@ pub async fn run(
         policy::hop::narrow(&mut stream.request.fields);
     }
     let (client_reader, client_writer) = client.io.split();
+    let server_stream = server.io.stream().cloned();
     let (server_reader, server_writer) = server.io.split();
     let mut up = Source::new(
         client_reader,
@@ -242,7 +243,7 @@ pub async fn run(
                 }
             });
             let mut download = Box::pin(respond::run(&mut down, &mut down_sink, stream, &mut reply));
-            match both(upload, download.as_mut(), &sending, watches, alone).await {
+            match both(upload, download.as_mut(), &sending, server_stream.as_deref(), (watches, alone)).await {
                 Some(result) => result,
                 None => while_client_stays(download.as_mut(), &mut up).await.map(|()| Asked::Whole),
             }
@@ -440,8 +441,8 @@ async fn both(
     mut upload: Pin<Box<impl Future<Output = Result<(), Upload>>>>,
     mut download: Pin<&mut impl Future<Output = Result<(), Failure>>>,
     sending: &Sending,
-    watches: bool,
-    alone: bool,
+    server: Option<&Http2Stream>,
+    (watches, alone): (bool, bool),
 ) -> Option<Result<Asked, Failure>> {
     let (mut uploading, mut answered) = (true, false);
     poll_fn(|cx| {
@@ -459,7 +460,8 @@ async fn both(
         }
         if answered {
             // A server that takes no more is not held for what its client still sends.
-            return if sending.refused.get().is_some() { Poll::Ready(Some(Ok(sending.asked()))) } else { Poll::Pending };
+            let takes_no_more = sending.refused.get().is_some() || server.is_some_and(|stream| stream.poll_reset(cx).is_ready());
+            return if takes_no_more { Poll::Ready(Some(Ok(sending.asked()))) } else { Poll::Pending };
         }
         match download.as_mut().poll(cx) {
             Poll::Ready(Ok(())) if uploading && !alone && sending.goes_on() => {

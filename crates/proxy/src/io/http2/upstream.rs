@@ -185,6 +185,15 @@ impl Http2Stream {
         self.connection.clone()
     }
 
+    /// Waits until the stream is reset, or its connection has ended.
+    pub fn poll_reset(&self, cx: &Context<'_>) -> Poll<()> {
+        if self.connection.is_half_closed() || self.connection.codec.borrow().is_reset(self.id()) {
+            return Poll::Ready(());
+        }
+        self.wait(cx);
+        Poll::Pending
+    }
+
     /// Says that the server has not answered in time.
     pub fn doubt(&self) {
         self.connection.is_doubted.set(true);
