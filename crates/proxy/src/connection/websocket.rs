@@ -21,6 +21,12 @@ pub(super) fn to_http1(request: &mut Request, protocol: &[u8], mut random: impl 
     Some(accept(&key).into())
 }
 
+/// Whether a request asks for WebSocket as RFC 6455 section 4.1 has it.
+pub fn is_asked_for(request: &Request) -> bool {
+    let mut protocols = request.fields.every(Known::Upgrade).flat_map(list::elements);
+    request.method() == b"GET" && protocols.next().is_some_and(|name| name.eq_ignore_ascii_case(b"websocket"))
+}
+
 /// Makes an extended CONNECT of a request that asks for another protocol: the request, the protocol, and what its client must be
 /// answered with, where that is WebSocket.
 pub fn to_http2(request: &Request) -> (Request, Vec<u8>, Option<Box<str>>) {

@@ -9,6 +9,7 @@ use terse_balance::check::{Probe, ProbeKind};
 use terse_balance::{Announcer, Manner, Server, ServerSettings};
 use terse_compress::Mode as HopMode;
 use terse_config::{Diagnostics, Place};
+use terse_http::Protocol;
 use terse_sample::LogFormat;
 use terse_tls::settings::Policy;
 use terse_tls::{Connector, ServerTls};
@@ -96,6 +97,10 @@ fn connector(
         let reason = format!("server '{}': '{name}' is not spoken to servers, so it is not offered to them", settings.name);
         diagnostics.warn(backend.place, reason);
         tls.to_mut().alpn.iter_mut().for_each(|names| names.retain(|name| terse_tls::is_http_protocol(name)));
+    }
+    if settings.protocol == Some(Protocol::Http2) && tls.alpn.is_none() {
+        // Servers that speak both take a client without ALPN for one of HTTP/1.
+        tls.to_mut().alpn = Some(vec![Protocol::Http2.alpn().into()]);
     }
     if backend.hop == HopMode::Off {
         tls.to_mut().common.records = Policy::Forbid;

@@ -5,6 +5,7 @@
 
 use super::super::transport::Writer;
 use super::{Outgoing, Sink};
+use crate::connection::websocket;
 use std::time::Duration;
 use terse_http::h1::encode::{self, Connection};
 use terse_http::h1::{Spellings, unframe};
@@ -55,7 +56,9 @@ impl Sink<'_> {
             self.framing = Outgoing::Frames { trailers: !to.drops_trailers };
             // What follows a CONNECT is a tunnel's.
             let ends = matches!(request.body, BodyLength::None | BodyLength::Exact(0)) && request.method() != b"CONNECT";
-            let bytes = stream.request(request, to.scheme, connection == Connection::Upgrade, ends) as u64;
+            // Of other protocols, and of requests with bodies, the upgrade is dropped: HTTP/2 has none (RFC 9113 section 8.6).
+            let upgrades = connection == Connection::Upgrade && ends && websocket::is_asked_for(request);
+            let bytes = stream.request(request, to.scheme, upgrades, ends) as u64;
             self.written += bytes;
             self.count.set(self.count.get() + bytes);
             return;

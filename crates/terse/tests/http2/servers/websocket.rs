@@ -119,3 +119,28 @@ fn connect_opens_a_tunnel() {
     until("the tunnel's end", || (terse.client().get("/", &[]).status == 200).then_some(()));
     terse.end();
 }
+
+/// HTTP/2 has no upgrade: what is no WebSocket is asked for without it.
+#[test]
+fn other_upgrades_are_dropped() {
+    let server = answering(|peer, id| {
+        assert!(peer.whole(id));
+        let asked = &peer.streams[&id];
+        assert_eq!((asked.field("upgrade"), asked.field("connection")), (None, None));
+        let body = [asked.head.method(), b" ", &asked.body].concat();
+        peer.answer(id, 200, &body);
+    });
+    let terse = listen(&format!("http-reuse always\n server one {} proto h2", server.address()));
+    for (method, protocol, body, answer) in
+        [("GET", "tcp", "", "GET "), ("POST", "websocket", "hello", "POST hello"), ("GET", "websocket", "hello", "GET hello")]
+    {
+        let mut client = terse.client();
+        client.send(format!(
+            "{method} / HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        ));
+        let response = client.response(method);
+        assert_eq!((response.status, response.text().as_str()), (200, answer), "{method} {protocol}");
+    }
+    terse.end();
+}
