@@ -81,7 +81,7 @@ pub type Ends = (Option<SocketAddr>, Option<SocketAddr>);
 impl Drop for Session {
     fn drop(&mut self) {
         self.end_tracks();
-        if self.own_connections.get() > 0 {
+        if self.own_connections.get() > 0 || self.is_known.get() {
             self.worker.idle.forget(self.number);
         }
         let variables = &self.worker.plan.process_variables;

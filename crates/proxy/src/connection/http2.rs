@@ -32,9 +32,6 @@ use terse_http::h2::{Code, Connection, Event, Failure, Glitch, Malformed};
 use terse_message::{BodyLength, Known, Request};
 use terse_sample::World;
 
-/// The bytes read in one poll: then other tasks have their turn.
-const READ_BYTES: usize = 64 * 1024;
-
 /// How long streams are still taken after the first GOAWAY, if the client does not answer the PING.
 const DRAIN: Duration = Duration::from_secs(1);
 
@@ -167,23 +164,9 @@ impl Driver<'_> {
     }
 
     fn read(&mut self, cx: &mut Context<'_>) {
-        let mut taken = 0;
+        let connection = self.connection;
         let mut room = self.session.worker.take_room();
-        while !self.connection.is_half_closed() && self.connection.peek().wants_input() {
-            if taken >= READ_BYTES {
-                cx.waker().wake_by_ref();
-                break;
-            }
-            match self.connection.io().poll_receive(cx, &mut room) {
-                Poll::Pending => break,
-                Poll::Ready(Ok(n)) if n > 0 => {
-                    taken += n;
-                    self.feed(&room[..n]);
-                }
-                Poll::Ready(Ok(_)) => self.connection.half_close(),
-                Poll::Ready(Err(_)) => self.connection.break_off(),
-            }
-        }
+        connection.read(cx, &mut room, |bytes| self.feed(bytes));
         self.session.worker.give_room(room);
     }
 

@@ -24,9 +24,6 @@ use std::time::Duration;
 use terse_balance::Server;
 use terse_http::h2::{Code, Connection, Event, Limits};
 
-/// The bytes read in one poll: then other tasks have their turn.
-const READ_BYTES: usize = 64 * 1024;
-
 /// A server that has been silent for so long when a stream is not answered in time may be gone: its connection takes no more requests.
 const SILENCE: Duration = Duration::from_secs(1);
 
@@ -153,23 +150,8 @@ impl Driver {
 
     fn read(&mut self, cx: &mut Context<'_>) {
         let connection = self.carrier.connection.clone();
-        let mut taken = 0;
         let mut room = self.worker.take_room();
-        while !connection.is_half_closed() && connection.peek().wants_input() {
-            if taken >= READ_BYTES {
-                cx.waker().wake_by_ref();
-                break;
-            }
-            match connection.io().poll_receive(cx, &mut room) {
-                Poll::Pending => break,
-                Poll::Ready(Ok(n)) if n > 0 => {
-                    taken += n;
-                    self.feed(&room[..n]);
-                }
-                Poll::Ready(Ok(_)) => connection.half_close(),
-                Poll::Ready(Err(_)) => connection.break_off(),
-            }
-        }
+        let taken = connection.read(cx, &mut room, |bytes| self.feed(bytes));
         self.worker.give_room(room);
         if taken > 0 {
             self.carrier.heard();
@@ -209,8 +191,7 @@ impl Driver {
             }
             Event::Settings => {
                 connection.tell_known();
-                let own = self.worker.plan.process.http2_servers.concurrent_streams;
-                self.worker.idle.note_streams(&self.server, connection.peek().peer().concurrent_streams.min(own));
+                self.worker.idle.note_streams(&self.server, connection.peek().most_streams());
             }
             Event::Pong => self.awaits_pong = false,
             Event::GoAway { .. } => {}

@@ -58,6 +58,8 @@ pub struct Multiplexed {
     waiting_to_know: RefCell<Vec<Waker>>,
     /// The breaking of a server's connection was told against the server: its other streams say nothing more of it.
     is_blamed: Cell<bool>,
+    /// The session whose user a server knows by this connection.
+    private_to: Cell<Option<u64>>,
 }
 
 /// How far a connection has come.
@@ -94,6 +96,9 @@ struct Slot {
     sent: usize,
     is_waiting: bool,
 }
+
+/// The bytes read in one poll: then other tasks have their turn.
+const READ_BYTES: usize = 64 * 1024;
 
 /// The least that a stream may append in a turn, in bytes: one frame.
 const FRAME_BYTES: usize = 16 * 1024;
@@ -172,6 +177,7 @@ impl Multiplexed {
             is_doubted: Cell::new(false),
             waiting_to_know: RefCell::default(),
             is_blamed: Cell::new(false),
+            private_to: Cell::new(None),
         })
     }
 
@@ -211,6 +217,27 @@ impl Multiplexed {
     pub fn register(&self, cx: &Context<'_>) {
         let kept = self.task.take().filter(|waker| waker.will_wake(cx.waker()));
         self.task.set(Some(kept.unwrap_or_else(|| cx.waker().clone())));
+    }
+
+    /// Reads what has come, with `room` for a piece of it, and feeds it to the connection's task. Returns the bytes read.
+    pub fn read(&self, cx: &mut Context<'_>, room: &mut [u8], mut feed: impl FnMut(&[u8])) -> usize {
+        let mut taken = 0;
+        while !self.is_half_closed() && self.peek().wants_input() {
+            if taken >= READ_BYTES {
+                cx.waker().wake_by_ref();
+                break;
+            }
+            match self.io.poll_receive(cx, room) {
+                Poll::Pending => break,
+                Poll::Ready(Ok(n)) if n > 0 => {
+                    taken += n;
+                    feed(&room[..n]);
+                }
+                Poll::Ready(Ok(_)) => self.half_close(),
+                Poll::Ready(Err(_)) => self.break_off(),
+            }
+        }
+        taken
     }
 
     /// Writes what waits, as far as the socket takes it, and gives streams room. Says whether anything was written.
@@ -271,7 +298,7 @@ impl Multiplexed {
     pub fn open(self: &Rc<Self>, id: u32) -> Rc<Http2Stream> {
         let cancel = Rc::<Cancel>::default();
         self.streams.borrow_mut().open.push_back(Slot::new(id, Some(cancel.clone())));
-        Rc::new(Http2Stream::of_client(self, id, cancel))
+        Rc::new(Http2Stream::new(self, id, Some(cancel)))
     }
 
     /// Wakes all that wait to know what the peer can do.

@@ -149,9 +149,8 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             }
             false => Got::NotShared,
         };
-        let mut counts = true;
-        let got = match got {
-            Got::NotShared => None,
+        let (got, counts) = match got {
+            Got::NotShared => (None, true),
             Got::Stream(leased) => {
                 client.timer.clear();
                 stream.facts.server_reused = leased.connection.requests > 0;
@@ -162,13 +161,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
                 }
                 return Ok(Assigned::new(leased.connection, claim, stream, clock::now()));
             }
-            Got::Http1(connection) => Some(Waited::Done(Ok(connection))),
-            Got::Failed(error, first) => {
-                counts = first;
-                Some(Waited::Done(Err(error)))
-            }
-            Got::Late => Some(Waited::Late),
-            Got::Closed => Some(Waited::Closed),
+            Got::Made { connected, counts } => (Some(connected), counts),
         };
         let idle = (exchange.failures == 0 && got.is_none()).then(|| worker.idle.take(chosen, wanted));
         if let Some(connection) = idle.flatten() {
@@ -180,39 +173,14 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let connected = if let Some(got) = got {
             got
         } else {
-            // What the attempt before has left says nothing of this connection.
-            stream.facts.server_tls = None;
-            client.timer.set(stream.facts.timeouts().connect);
-            chosen.counters.bump(Count::Connects);
-            let connected = {
-                let errand = Errand { server: chosen, options: &backend.options, owner: session.number, asked, guise };
-                let connecting = pin!(server::connect(worker, errand));
-                wait(client, watches, connecting).await
+            let request = match may_go_early(stream, exchange, backend) {
+                _ if may_multiplex && !is_bytes => Request::Http1,
+                true => Request::Safe,
+                false => Request::Traffic,
             };
-            match connected {
-                Waited::Done(Ok(mut connection)) => {
-                    connection.held = worker.idle.hold(chosen);
-                    connection.introduce(announced, name, pool_name);
-                    match chosen.connector().filter(|_| chosen.is_secure()) {
-                        Some(connector) => {
-                            let request = match may_go_early(stream, exchange, backend) {
-                                _ if may_multiplex && !is_bytes => Request::Http1,
-                                true => Request::Safe,
-                                false => Request::Traffic,
-                            };
-                            let mut securing = Box::pin(connection.secure(
-                                connector,
-                                request,
-                                &mut stream.facts.server_tls,
-                                &worker.plan.records_memory,
-                            ));
-                            wait(client, watches, securing.as_mut()).await
-                        }
-                        None => Waited::Done(Ok(connection)),
-                    }
-                }
-                failed => failed,
-            }
+            let errand = Errand { server: chosen, options: &backend.options, owner: session.number, asked, guise };
+            let introduce = |connection: &mut ServerConnection| connection.introduce(announced, name, pool_name);
+            connect(client, watches, stream, errand, introduce, request).await
         };
         let failure = match connected {
             Waited::Done(Ok(connection)) => {
@@ -241,6 +209,37 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         refused = Some(chosen.index());
         before = Some(chosen);
     }
+}
+
+/// A connection for this request alone; `request` says what its handshake may carry.
+async fn connect(
+    client: &mut Client,
+    watches: Option<Watch<'_>>,
+    stream: &mut Stream,
+    errand: Errand<'_>,
+    introduce: impl FnOnce(&mut ServerConnection),
+    request: Request<'_>,
+) -> Waited<io::Result<Box<ServerConnection>>> {
+    let worker = stream.facts.session.worker.clone();
+    let server = errand.server;
+    // What the attempt before has left says nothing of this connection.
+    stream.facts.server_tls = None;
+    client.timer.set(stream.facts.timeouts().connect);
+    server.counters.bump(Count::Connects);
+    let connected = {
+        let connecting = pin!(server::connect(&worker, errand));
+        wait(client, watches, connecting).await
+    };
+    let mut connection = match connected {
+        Waited::Done(Ok(connection)) => connection,
+        failed => return failed,
+    };
+    connection.held = worker.idle.hold(server);
+    introduce(&mut connection);
+    let Some(connector) = server.connector().filter(|_| server.is_secure()) else { return Waited::Done(Ok(connection)) };
+    let tls = &mut stream.facts.server_tls;
+    let mut securing = Box::pin(connection.secure(connector, request, tls, &worker.plan.records_memory));
+    wait(client, watches, securing.as_mut()).await
 }
 
 /// Whether a request may be sent as early data: it does no harm twice, and its client takes that risk itself, or the operator does.

@@ -22,16 +22,22 @@ use terse_tls::{Request, Secured};
 pub enum Got {
     /// A stream.
     Stream(Leased),
-    /// A connection of HTTP/1: the server speaks nothing else.
-    Http1(Box<ServerConnection>),
-    /// The server speaks HTTP/1: a connection of it is made as to any other.
+    /// Nothing: the server speaks HTTP/1, and a connection is made as to any other.
     NotShared,
-    /// None; `true`: it is this request by which that counts against the server.
-    Failed(io::Error, bool),
+    /// What waiting for a connection has come to, other than a stream.
+    Made {
+        /// A connection of HTTP/1, or why there is none.
+        connected: Waited<io::Result<Box<ServerConnection>>>,
+        /// Whether a failure counts against the server by this request.
+        counts: bool,
+    },
+}
+
+impl Got {
     /// The time to connect is over.
-    Late,
+    const LATE: Got = Got::Made { connected: Waited::Late, counts: true };
     /// The client has left.
-    Closed,
+    const CLOSED: Got = Got::Made { connected: Waited::Closed, counts: false };
 }
 
 /// Whether requests such as this go to the server over HTTP/2, if it speaks that. One that asks for another protocol goes over HTTP/1, where
@@ -90,8 +96,8 @@ pub async fn stream(client: &mut Client, watches: Option<Watch<'_>>, stream: &mu
         }
         let told = match wait(client, watches, pin!(making.wait())).await {
             Waited::Done(told) => told,
-            Waited::Late => return Got::Late,
-            Waited::Closed => return Got::Closed,
+            Waited::Late => return Got::LATE,
+            Waited::Closed => return Got::CLOSED,
         };
         match told {
             Told::Carrier(carrier, true) => {
@@ -102,11 +108,11 @@ pub async fn stream(client: &mut Client, watches: Option<Watch<'_>>, stream: &mu
             Told::Carrier(_, false) | Told::Http1(None, _) => {}
             Told::Http1(Some(connection), tls) => {
                 stream.facts.server_tls = tls;
-                return Got::Http1(connection);
+                return Got::Made { connected: Waited::Done(Ok(connection)), counts: false };
             }
             Told::Failed(error, tls, counts) => {
                 stream.facts.server_tls = tls;
-                return Got::Failed(error, counts);
+                return Got::Made { connected: Waited::Done(Err(error)), counts };
             }
         }
     }
@@ -118,8 +124,8 @@ async fn known(client: &mut Client, watches: Option<Watch<'_>>, leased: Leased, 
         client.timer.set(limit);
         match wait(client, watches, pin!(stream.connection().known())).await {
             Waited::Done(()) => {}
-            Waited::Late => return Got::Late,
-            Waited::Closed => return Got::Closed,
+            Waited::Late => return Got::LATE,
+            Waited::Closed => return Got::CLOSED,
         }
     }
     Got::Stream(leased)
@@ -139,7 +145,7 @@ fn make(worker: &Rc<Worker>, stream: &Stream, backend: &Held, server: &Arc<Serve
         asked: wanted.asked,
         guise: wanted.guise,
     };
-    let (limit, made) = (stream.facts.timeouts().connect, making.clone());
+    let (limit, made) = (stream.facts.timeouts().connect.unwrap_or(LONGEST), making.clone());
     server.counters.bump(terse_balance::Count::Connects);
     tokio::task::spawn_local(async move { order.carry_out(&made, limit).await });
     making
@@ -159,20 +165,13 @@ struct Order {
 }
 
 impl Order {
-    async fn carry_out(self, making: &Rc<Making>, limit: Option<Duration>) {
+    async fn carry_out(self, making: &Rc<Making>, limit: Duration) {
         let (worker, server) = (self.worker.clone(), self.server.clone());
         let guard = Guard { worker: &worker, server: &server, making };
-        // Without a limit, requests with limits of their own would wait for a connection that never comes.
-        let limit = Some(limit.unwrap_or(LONGEST));
         let mut tls = None;
         let label = format!("{}/{}", self.backend.name, server.name());
-        let connected = {
-            let connecting = self.connect(&mut tls);
-            match limit {
-                Some(limit) => tokio::time::timeout(limit, connecting).await.unwrap_or(Err(io::ErrorKind::TimedOut.into())),
-                None => connecting.await,
-            }
-        };
+        let connected = tokio::time::timeout(limit, self.connect(&mut tls)).await;
+        let connected = connected.unwrap_or(Err(io::ErrorKind::TimedOut.into()));
         let outcome = match connected {
             Ok(connection) if speaks_http2(&server, tls.as_deref()) => {
                 let carrier = upstream::start(&worker, &server, label, *connection);

@@ -89,6 +89,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     if matches!(stream.response.status, 401 | 407) && knows_user_by_connection(&stream.response) {
         stream.facts.knows_user = true;
         session.is_known.set(true);
+        stream.facts.server_http2.iter().for_each(|connection| connection.keep_to(session.number));
     }
     content(down, sink, stream, reply).await?;
     if let Some(backend) = stream.facts.backend.clone()

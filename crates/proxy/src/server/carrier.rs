@@ -9,13 +9,14 @@
 //! * A connection is made by a task of its own: a client that leaves does not end it.
 //! * While it is unknown whether a server speaks HTTP/2, one connection is made, and the requests that may share it wait for what it is.
 //! * A busy connection belongs to the session that made it, or took it when it was idle, unless `http-reuse` shares it.
+//! * A connection by which a server knows a user (NTLM, Negotiate) gets streams of that user's session alone, and ends with it.
 
 use super::idle::Wanted;
 use super::need::Held;
 use super::{ServerConnection, Terms};
 use crate::connection::counters::SERVERS;
 use crate::descriptors::Counted;
-use crate::io::{Http2Stream, Multiplexed, Transport, Wheel, clock};
+use crate::io::{Multiplexed, Transport, Wheel, clock};
 use crate::settings::Reuse;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -111,7 +112,10 @@ impl Carrier {
             Reuse::Safe => !wanted.first && self.idle_until.get().is_some(),
             Reuse::Aggressive | Reuse::Always => wanted.may_share(self.owner.get(), self.requests.get()),
         };
-        let may = self.owner.get() == wanted.session || by_reuse() && !self.is_own();
+        let may = match self.connection.private_to() {
+            Some(session) => session == wanted.session,
+            None => self.owner.get() == wanted.session || by_reuse() && !self.is_own(),
+        };
         may && wanted.fits(&self.terms)
     }
 
@@ -161,12 +165,12 @@ impl Carrier {
 
     /// Whether it stays with that session.
     pub(super) fn is_own_of(&self, session: u64) -> bool {
-        self.own.borrow().is_some() && self.owner.get() == session
+        self.own.borrow().is_some() && self.owner.get() == session || self.connection.private_to() == Some(session)
     }
 
     /// Whether it stays with a session.
     pub(super) fn is_own(&self) -> bool {
-        self.own.borrow().is_some()
+        self.own.borrow().is_some() || self.connection.private_to().is_some()
     }
 
     /// Requests that it has carried.
@@ -215,7 +219,7 @@ pub struct Making {
     session: u64,
     key: Key,
     /// Requests that wait for it, and how many may.
-    waiting: Cell<usize>,
+    waiting: Rc<Cell<usize>>,
     most: usize,
     outcome: RefCell<Option<Outcome>>,
     /// The TLS that its handshake came to, also where that failed.
@@ -262,7 +266,7 @@ impl Making {
         Rc::new(Making {
             session,
             key,
-            waiting: Cell::new(0),
+            waiting: Rc::default(),
             most,
             outcome: RefCell::default(),
             tls: RefCell::default(),
@@ -292,7 +296,7 @@ impl Making {
     /// Waits for what it comes to. The first that is told so takes what is there for one: a connection of HTTP/1, the right to
     /// a stream, the blame.
     pub async fn wait(&self) -> Told {
-        let _waiting = Waiting::new(&self.waiting);
+        let _waiting = Held::count(&self.waiting);
         let mut place = usize::MAX;
         poll_fn(|cx| {
             let mut outcome = self.outcome.borrow_mut();
@@ -322,22 +326,6 @@ impl Making {
     }
 }
 
-/// Counts a request that waits, for as long as it does.
-struct Waiting<'a>(&'a Cell<usize>);
-
-impl Waiting<'_> {
-    fn new(count: &Cell<usize>) -> Waiting<'_> {
-        count.set(count.get() + 1);
-        Waiting(count)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
-    }
-}
-
 /// What a request is told of a connection that it has waited for.
 pub enum Told {
     /// It is there; `true`: a stream of it is this request's.
@@ -346,11 +334,4 @@ pub enum Told {
     Http1(Option<Box<ServerConnection>>, Option<Rc<Secured>>),
     /// It could not be made; `true`: this is the request by which that counts.
     Failed(io::Error, Option<Rc<Secured>>, bool),
-}
-
-impl Http2Stream {
-    /// Whether it may be one of many on its connection.
-    pub fn is_shared(&self) -> bool {
-        self.connection().streams() > 1
-    }
 }

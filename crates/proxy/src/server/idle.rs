@@ -257,7 +257,8 @@ impl IdleConnections {
 }
 
 impl Shelf {
-    /// Of the connections of HTTP/2 with room, the fullest. Those that take no more requests are let go of on the way.
+    /// Of the connections of HTTP/2 with room, the session's private one, else the fullest. Those that take no more requests are let go
+    /// of on the way.
     fn find(&mut self, server: &Server, wanted: &Wanted<'_>) -> Option<Rc<Carrier>> {
         let most = server.settings().pool.max_reuse.map_or(u64::MAX, u64::from);
         let is_done = |carrier: &Carrier| carrier.is_over() || carrier.terms().moves != server.moves() || carrier.requests() > most;
@@ -267,8 +268,8 @@ impl Shelf {
             // Most of many connections are told apart by their owners alone.
             let may_serve = self.carriers.iter().filter(|carrier| carrier.may_serve(wanted));
             let has_room = may_serve.filter(|carrier| carrier.connection.free() > 0 || is_done(carrier));
-            let found =
-                has_room.filter(|carrier| !is_doubtful(carrier)).max_by_key(|carrier| carrier.connection.streams())?.clone();
+            let rank = |carrier: &Carrier| (carrier.connection.private_to().is_some(), carrier.connection.streams());
+            let found = has_room.filter(|carrier| !is_doubtful(carrier)).max_by_key(|carrier| rank(carrier))?.clone();
             if !is_done(&found) {
                 return Some(found);
             }

@@ -1,12 +1,14 @@
 //! Servers of HTTP/2 behind terse: real ones, scripted ones, many requests over few connections, gRPC, servers that come and go.
 
+mod answers;
+mod asked;
 mod cold;
+mod connections;
 mod grpc;
 mod hostile;
 mod lost;
 mod peer;
 mod real;
-mod scripted;
 mod websocket;
 
 use super::certificates::{Kind, Pair, authority, signed};

@@ -88,10 +88,6 @@ struct Received {
 }
 
 impl Http2Stream {
-    pub(super) fn of_client(connection: &Rc<Multiplexed>, id: u32, cancel: Rc<Cancel>) -> Http2Stream {
-        Http2Stream::new(connection, id, Some(cancel))
-    }
-
     pub(super) fn new(connection: &Rc<Multiplexed>, id: u32, cancel: Option<Rc<Cancel>>) -> Http2Stream {
         Http2Stream {
             connection: connection.clone(),

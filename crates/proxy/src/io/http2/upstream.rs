@@ -63,6 +63,16 @@ impl Multiplexed {
         self.is_doubted.replace(false)
     }
 
+    /// Leaves the connection to one session: its server knows a user by it. The first to ask has it.
+    pub fn keep_to(&self, session: u64) {
+        self.private_to.set(self.private_to.get().or(Some(session)));
+    }
+
+    /// The session that alone may have new streams of it.
+    pub fn private_to(&self) -> Option<u64> {
+        self.private_to.get()
+    }
+
     /// Has the connection's task look again.
     pub fn stir(&self) {
         self.wake_task();
