@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::rc::{Rc, Weak};
 use std::time::Instant;
+use terse_http::Protocol;
 use terse_http::proxy_protocol::Announced;
 use terse_sample::Store;
 use terse_tls::Secured;
@@ -55,6 +56,8 @@ pub struct Session {
     pub last_server: Cell<Option<(usize, usize)>>,
     /// Whether a server knows its user by a connection: its requests go to the server of the one before.
     pub is_known: Cell<bool>,
+    /// The version of HTTP that a rule has told.
+    pub protocol: Cell<Option<Protocol>>,
     /// How many idle connections it keeps that no other session may use (`http-reuse never`).
     pub own_connections: Rc<Cell<usize>>,
     /// What a stream of bytes has left to the stream of HTTP that it is.
@@ -73,6 +76,8 @@ pub struct Carried {
     pub tracks: Option<Box<Tracks>>,
     /// Its variables of the scope `txn`.
     pub transaction: Store,
+    /// Its variables of the scope `req`.
+    pub request: Store,
 }
 
 /// The two ends of a connection, over IP: the client's, and ours.
@@ -124,6 +129,7 @@ impl Session {
             requests: Cell::new(0),
             last_server: Cell::new(None),
             is_known: Cell::new(false),
+            protocol: Cell::new(None),
             own_connections: Rc::default(),
             carried: Cell::new(None),
             effort: worker.plan.process.measures_tasks.then(Effort::new),

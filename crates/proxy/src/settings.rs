@@ -484,6 +484,8 @@ pub struct BindSettings {
     pub accept_proxy: bool,
     /// `proto`: the version of HTTP that is spoken from the first byte on.
     pub protocol: Option<Protocol>,
+    /// `proto none`: its connections never become ones of HTTP.
+    pub carries_bytes: bool,
     /// `process`, `thread`: which workers accept; 0 means all.
     pub workers: u64,
     /// Its words of TLS.

@@ -59,13 +59,13 @@ impl Stream {
         }
     }
 
-    /// Goes on where a stream of bytes turned out to be HTTP; false when there was none, or rules have switched the connection.
+    /// Goes on where a stream of bytes turned out to be HTTP; false when there was none.
     pub fn take_over(&mut self) -> bool {
         let carried = self.facts.session.carried.take();
         let is_same = carried.is_some();
         if let Some(carried) = carried {
             self.facts.tracks = carried.tracks;
-            self.transaction = carried.transaction;
+            (self.transaction, self.request_variables) = (carried.transaction, carried.request);
         }
         is_same
     }

@@ -86,11 +86,17 @@ enum Carriage {
 /// Decides what the connection is, and carries its bytes if they are just that.
 async fn carry(client: &mut Client, stream: &mut Stream, session: &Session) -> Result<Carriage, Abort> {
     match decide(client, stream, session).await? {
-        Ends::Switched => return Ok(Carriage::Http),
+        Ends::AsHttp if session.bind().carries_bytes => {
+            return Err(Abort::new(Who::Proxy, Phase::Request, Cause::Denied));
+        }
         Ends::AsHttp => {
             // It is the same stream, so its rules on content have run.
-            let (tracks, transaction) = (stream.facts.tracks.take(), std::mem::take(&mut stream.transaction));
-            session.carried.set(Some(Box::new(Carried { tracks, transaction })));
+            let carried = Carried {
+                tracks: stream.facts.tracks.take(),
+                transaction: std::mem::take(&mut stream.transaction),
+                request: std::mem::take(&mut stream.request_variables),
+            };
+            session.carried.set(Some(Box::new(carried)));
             return Ok(Carriage::Http);
         }
         Ends::ByService(service) => {
@@ -108,10 +114,8 @@ async fn carry(client: &mut Client, stream: &mut Stream, session: &Session) -> R
 /// What a connection in `mode tcp` turns out to be.
 enum Ends {
     AsBytes,
-    /// The backend's mode says so.
+    /// A rule says so, or the backend's mode.
     AsHttp,
-    /// A rule says so: the first request is a stream of its own.
-    Switched,
     /// A service of a script serves it.
     ByService(Arc<dyn Applet>),
 }
@@ -120,7 +124,7 @@ enum Ends {
 async fn decide(client: &mut Client, stream: &mut Stream, session: &Session) -> Result<Ends, Abort> {
     let frontend = session.frontend();
     match content(client, stream, &frontend.tcp, frontend.looks).await? {
-        ends @ (Ends::AsHttp | Ends::Switched | Ends::ByService(_)) => return Ok(ends),
+        ends @ (Ends::AsHttp | Ends::ByService(_)) => return Ok(ends),
         Ends::AsBytes => {}
     }
     let chosen = lend_if(client, stream, frontend.looks, |stream| {
@@ -146,7 +150,7 @@ async fn content(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, looks
     judge::mark(stream, &client.io.socket());
     match decision {
         Decision::Pass => Ok(Ends::AsBytes),
-        Decision::Http => Ok(Ends::Switched),
+        Decision::Http => Ok(Ends::AsHttp),
         Decision::Perform(service) => Ok(Ends::ByService(service)),
         Decision::Drop | Decision::Close => {
             let worker = &stream.facts.session.worker;

@@ -99,6 +99,7 @@ fn read_request(input: &[u8], request: &mut Request) -> Result<usize, Stop> {
     request.version = match input[rest.clone()].last_chunk() {
         Some(b" HTTP/1.1") => Version::Http11,
         Some(b" HTTP/1.0") => Version::Http10,
+        _ if input.starts_with(b"PRI * HTTP/2.0") => return Err(Malformed::Preface.into()),
         _ => return Err(no_version(&input[rest]).into()),
     };
     reader.fields(&mut request.fields)?;

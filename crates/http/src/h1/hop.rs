@@ -119,9 +119,25 @@ fn says(fields: &Fields, option: &[u8]) -> bool {
     fields.every(Known::Connection).any(|value| list::has_token(value, option))
 }
 
+/// Whether a request that changes the protocol asks for WebSocket and has no key for it, without which no server may accept
+/// (RFC 6455 section 4.2.1).
+pub fn lacks_websocket_key(asked: &Fields) -> bool {
+    names_websocket(asked) && asked.get(WEBSOCKET_KEY).is_none()
+}
+
+fn names_websocket(fields: &Fields) -> bool {
+    fields.every(Known::Upgrade).any(|value| list::has_token(value, b"websocket"))
+}
+
+const WEBSOCKET_KEY: &[u8] = b"Sec-WebSocket-Key";
+const WEBSOCKET_ACCEPT: &[u8] = b"Sec-WebSocket-Accept";
+
 /// Whether an answer changes to what its request has asked for: each protocol that it names was named there. HTTP/1.1 may follow another
-/// one, as the layer above it (RFC 2817 section 3.3).
+/// one, as the layer above it (RFC 2817 section 3.3). WebSocket is accepted by a field (RFC 6455 section 4.2.2).
 pub fn is_asked_for(asked: &Fields, answered: &Fields) -> bool {
+    if names_websocket(answered) && answered.get(WEBSOCKET_ACCEPT).is_none() {
+        return false;
+    }
     let is_asked = |protocol: &[u8]| asked.every(Known::Upgrade).any(|value| list::has_token(value, protocol));
     let mut protocols = answered.every(Known::Upgrade).flat_map(list::elements);
     protocols.next().is_some_and(is_asked) && protocols.all(|p| is_asked(p) || p.eq_ignore_ascii_case(b"HTTP/1.1"))
@@ -314,12 +330,30 @@ mod tests {
             ("websocket", "websocket, tcp", false),
             ("websocket", "", false),
         ] {
-            let fields = |value: &str| {
-                let mut fields = Fields::default();
-                fields.push(b"Upgrade", value.as_bytes());
-                fields
-            };
-            assert_eq!(is_asked_for(&fields(asked), &fields(answered)), is_right, "{asked}: {answered}");
+            assert_eq!(is_asked_for(&of(asked, b"X"), &of(answered, WEBSOCKET_ACCEPT)), is_right, "{asked}: {answered}");
+        }
+        // A server that speaks WebSocket says so (RFC 6455 section 4.2.2).
+        assert!(!is_asked_for(&of("websocket", b"X"), &of("websocket", b"X")));
+        assert!(is_asked_for(&of("tcp", b"X"), &of("tcp", b"X")));
+    }
+
+    /// Fields with `Upgrade` and another one.
+    fn of(protocols: &str, name: &[u8]) -> Fields {
+        let mut fields = Fields::default();
+        fields.push(b"Upgrade", protocols.as_bytes());
+        fields.push(name, b"value");
+        fields
+    }
+
+    #[test]
+    fn websocket_is_asked_for_with_a_key() {
+        for (protocols, name, lacks) in [
+            ("websocket", &b"X"[..], true),
+            ("tcp, WebSocket", b"X", true),
+            ("websocket", b"sec-websocket-key", false),
+            ("tcp", b"X", false),
+        ] {
+            assert_eq!(lacks_websocket_key(&of(protocols, name)), lacks, "{protocols}");
         }
     }
 }

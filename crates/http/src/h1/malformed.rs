@@ -13,6 +13,8 @@ pub enum Malformed {
     Target,
     /// Neither HTTP/1.0 nor HTTP/1.1.
     Version,
+    /// The preface of HTTP/2 (RFC 9113 section 3.4), where it is not spoken.
+    Preface,
     /// A field name with a byte that no token has, or a blank before its colon.
     FieldName,
     /// A field value with a control character.
@@ -39,6 +41,8 @@ pub enum Malformed {
     ChunkEnd,
     /// Trailers that are malformed or too large.
     Trailer,
+    /// WebSocket is asked for without `Sec-WebSocket-Key` (RFC 6455 section 4.2.1).
+    WebSocketKey,
 }
 
 impl Malformed {
@@ -47,6 +51,7 @@ impl Malformed {
         match (self, conformance) {
             (Malformed::TransferCoding, Conformance::Rfc) => 501,
             (Malformed::TransferCoding, Conformance::HAProxy) => 422,
+            (Malformed::Preface, Conformance::HAProxy) => 405,
             _ => 400,
         }
     }
@@ -58,6 +63,7 @@ impl Malformed {
             Malformed::Method => "method",
             Malformed::Target => "target",
             Malformed::Version => "version",
+            Malformed::Preface => "preface of HTTP/2",
             Malformed::FieldName => "field name",
             Malformed::FieldValue => "field value",
             Malformed::Folding => "folded field",
@@ -71,6 +77,7 @@ impl Malformed {
             Malformed::ChunkSize => "chunk size",
             Malformed::ChunkEnd => "chunk end",
             Malformed::Trailer => "trailer",
+            Malformed::WebSocketKey => "no websocket key",
         }
     }
 }

@@ -6,14 +6,14 @@ pub mod head;
 pub mod hop;
 mod lines;
 pub mod malformed;
-mod normal;
+pub(crate) mod normal;
 mod reading;
 mod spelling;
 pub mod target;
 
 pub use chunked::{ChunkDecoder, Step};
 pub use head::{MAX_FIELDS, Parsed, parse_request, parse_request_with, parse_response, unframe};
-pub use hop::{Persistence, is_asked_for, says_close};
+pub use hop::{Persistence, is_asked_for, lacks_websocket_key, says_close};
 pub use malformed::Malformed;
 pub use reading::{Conformance, Reading};
 pub use spelling::Spellings;

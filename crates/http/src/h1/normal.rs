@@ -6,17 +6,17 @@ use super::target::{split_port, without_userinfo};
 use terse_message::{Fields, Known, Request};
 
 /// Makes one of several lengths that agree (RFC 9112 section 6.3 allows it).
-pub(super) fn one_length(fields: &mut Fields) -> Result<Option<u64>, Malformed> {
-    let digits = {
+pub(crate) fn one_length(fields: &mut Fields) -> Result<Option<u64>, Malformed> {
+    let one = {
         let mut lengths = fields.every(Known::ContentLength).flat_map(|value| value.split(|&b| b == b',')).map(<[u8]>::trim_ascii);
         let Some(first) = lengths.next() else { return Ok(None) };
-        if lengths.any(|other| other != first) {
+        let one = length(first)?;
+        if lengths.any(|other| length(other) != Ok(one)) {
             return Err(Malformed::ContentLength);
         }
-        first.to_vec()
+        one
     };
-    let one = length(&digits)?;
-    fields.set(Known::ContentLength.name().as_bytes(), &digits);
+    fields.set(Known::ContentLength.name().as_bytes(), one.to_string().as_bytes());
     Ok(Some(one))
 }
 

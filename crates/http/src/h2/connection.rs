@@ -28,6 +28,13 @@ pub enum Event {
         /// The stream.
         id: u32,
     },
+    /// A client has opened a stream with a head that is no request, and waits for an answer: 400. HAProxy's way alone.
+    Unusable {
+        /// The stream.
+        id: u32,
+        /// What is wrong.
+        malformed: Malformed,
+    },
     /// A client has opened a stream with a head that is no request; it was reset and is not in the table.
     Malformed {
         /// The stream that would have been.
@@ -425,6 +432,6 @@ impl Connection {
     }
 
     pub(super) fn new_stream(&self, id: u32) -> Stream {
-        Stream::new(id, self.peer.initial_window, self.first_window())
+        Stream::new(id, self.peer.initial_window, self.first_window(), self.limits.stream_window)
     }
 }

@@ -2,6 +2,8 @@
 
 use super::connection::Connection;
 use super::frame;
+use super::settings::WINDOW;
+use super::stream::Stream;
 
 impl Connection {
     /// Bytes of all streams that were received and are not consumed.
@@ -35,16 +37,45 @@ impl Connection {
 
     /// So much of what a stream has received is done with: the peer may send as much again.
     pub fn consume(&mut self, id: u32, bytes: usize) {
-        let target = i64::from(self.limits.stream_window);
         let Some(stream) = self.streams.get(id) else { return };
         let bytes = bytes.min(stream.unconsumed);
         stream.unconsumed -= bytes;
         self.unconsumed -= bytes;
-        let room = target - stream.unconsumed as i64 - stream.receive_window;
-        if room >= target / 2 {
+        if stream.room() >= stream.window / 2 {
+            if bytes > 0 && stream.unconsumed == 0 {
+                // The reader waits for the peer, and the peer may have waited for the window.
+                let wider = 2 * stream.window;
+                self.widen(id, wider);
+            }
+            let room = self.streams.find(id).map_or(0, Stream::room);
             self.open_window(id, room);
         }
         self.credit_connection();
+    }
+
+    /// Lets the peer send the body that it has announced: a new stream's window is for small ones.
+    pub(super) fn expect_body(&mut self, id: u32) {
+        let Some(stream) = self.streams.find(id) else { return };
+        let body = stream.expected.map_or(i64::MAX, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+        self.widen(id, body.min(i64::from(WINDOW)));
+        let Some(stream) = self.streams.get(id) else { return };
+        let room = stream.room();
+        if room > 0 {
+            stream.receive_window += room;
+            self.append_control(|out| frame::window_update(id, room as u32, out));
+        }
+    }
+
+    /// Widens a stream's window to so many bytes at most, where half of the budget goes around for all that are open.
+    fn widen(&mut self, id: u32, bytes: i64) {
+        let bytes = bytes.min(i64::from(self.limits.widest_window));
+        let Some(stream) = self.streams.find(id).filter(|stream| stream.window < bytes) else { return };
+        let before = stream.window;
+        let others: i64 = self.streams.iter().filter(|stream| !stream.peer_ended).map(|stream| stream.window).sum::<i64>() - before;
+        let most = i64::from(self.limits.receive_budget / 2) - others;
+        if let Some(stream) = self.streams.get(id) {
+            stream.window = bytes.min(most).max(before);
+        }
     }
 
     /// The peer may send so many bytes more of a stream, consumed or not. While it may send half of that already, nothing is said: asked

@@ -3,7 +3,7 @@
 use super::error::Malformed;
 use super::hpack::{Decoder, Line, Stop};
 use super::limits::Limits;
-use crate::h1::{Conformance, MAX_FIELDS, head::content_length, target};
+use crate::h1::{Conformance, MAX_FIELDS, head::content_length, normal::one_length, target};
 use std::ops::Range;
 use terse_message::{BodyLength, Fields, Known, Request, Response, Version, name::is_token, text::control_at};
 
@@ -35,12 +35,21 @@ const OF_TRAILERS: Range<usize> = 0..0;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Bad {
     Malformed(Malformed),
+    /// No request, and answered as one all the same: HAProxy's way.
+    Unusable(Malformed),
     /// Above the limit: the block was read to its end.
     TooLarge,
     /// Above four times the limit.
     FarTooLarge,
     /// The block cannot be read, nor any behind it.
     Compression,
+}
+
+impl Bad {
+    /// A stream that is reset, or else answered.
+    fn of(malformed: Malformed, resets: bool) -> Bad {
+        if resets { Bad::Malformed(malformed) } else { Bad::Unusable(malformed) }
+    }
 }
 
 impl From<Malformed> for Bad {
@@ -63,8 +72,9 @@ impl Reader {
         request.version = Version::Http2;
         self.read(decoder, block, OF_REQUESTS, limits, &mut request.fields)?;
         let method = self.pseudo[METHOD].clone().ok_or(Malformed::PseudoHeader)?;
+        let minds = limits.reading.conformance == Conformance::Rfc;
         if method.is_empty() || !self.lines[method.clone()].iter().all(|b| is_token(*b)) {
-            return Err(Malformed::Method.into());
+            return Err(Bad::of(Malformed::Method, minds));
         }
         let is_connect = &self.lines[method.clone()] == b"CONNECT";
         let is_extended = self.pseudo[PROTOCOL].is_some();
@@ -78,12 +88,12 @@ impl Reader {
             has_scheme && (!is_extended || is_connect && limits.extended_connect && self.pseudo[AUTHORITY].is_some())
         };
         if !fits {
-            return Err(Malformed::PseudoHeader.into());
+            let has_odd_scheme = !tunnel && self.pseudo[SCHEME].is_some() && !has_scheme;
+            return Err(Bad::of(Malformed::PseudoHeader, minds || !has_odd_scheme));
         }
         request.fields.load(&self.lines);
         // RFC 9113 section 8.3.1: an http URI names somebody.
         let is_http = [&b"http"[..], b"https"].iter().any(|scheme| self.scheme().eq_ignore_ascii_case(scheme));
-        let minds = limits.reading.conformance == Conformance::Rfc;
         if minds && is_http && request.fields.first(Known::Host).is_none_or(<[u8]>::is_empty) {
             return Err(Malformed::Host.into());
         }
@@ -94,7 +104,7 @@ impl Reader {
         }
         let is_path = matches!(request.target(), [b'/', ..]) || request.method() == b"OPTIONS" && request.target() == b"*";
         if !tunnel && !is_path {
-            return Err(Malformed::Target.into());
+            return Err(Bad::of(Malformed::Target, minds || request.target() != b"*"));
         }
         target::check(request, limits.reading).map_err(|malformed| match malformed {
             crate::h1::Malformed::Host => Malformed::Host,
@@ -103,7 +113,11 @@ impl Reader {
         if is_extended {
             request.place_line(method, target);
         }
-        let length = content_length(&request.fields).map_err(|_| Malformed::ContentLength)?;
+        let length = match content_length(&request.fields) {
+            Err(_) if !minds => one_length(&mut request.fields),
+            read => read,
+        };
+        let length = length.map_err(|_| Malformed::ContentLength)?;
         if is_connect && length.is_some() || ends && length.is_some_and(|length| length > 0) {
             return Err(Malformed::ContentLength.into());
         }
@@ -216,6 +230,7 @@ impl Reader {
         *pseudo = Default::default();
         let (mut wrong, mut total, mut too_large) = (None, 0, false);
         let is_request = allowed == OF_REQUESTS;
+        let minds = limits.reading.conformance == Conformance::Rfc;
         let read = decoder.decode(block, lines, |lines, line| {
             let Line { name, value, never_indexed } = line;
             let before = (fields.len(), crumbs.len());
@@ -229,7 +244,8 @@ impl Reader {
             let done = if lines[name.clone()].first() == Some(&b':') {
                 take_pseudo(lines, (name, value), (&allowed, crumbs.is_empty()), pseudo, fields)
             } else {
-                take_field(lines, (name, value), (is_request, &pseudo[AUTHORITY]), crumbs, fields)
+                let value = if minds { value } else { trim(lines, value) };
+                take_field(lines, (name, value), (is_request, &pseudo[AUTHORITY], minds), crumbs, fields)
             };
             if let Err(malformed) = done {
                 wrong = Some(malformed);
@@ -310,7 +326,7 @@ fn take_pseudo(
 fn take_field(
     lines: &mut Vec<u8>,
     (name, value): (Range<usize>, Range<usize>),
-    (is_request, authority): (bool, &Option<Range<usize>>),
+    (is_request, authority, minds): (bool, &Option<Range<usize>>, bool),
     crumbs: &mut Vec<Range<usize>>,
     fields: &mut Fields,
 ) -> Result<(), Malformed> {
@@ -333,10 +349,19 @@ fn take_field(
         Known::Host if authority.as_ref().is_some_and(|known| lines[known.clone()].eq_ignore_ascii_case(&lines[value.clone()])) => {
             lines.truncate(name.start);
         }
-        Known::Host if authority.is_some() => return Err(Malformed::Host),
+        Known::Host if authority.is_some() && minds => return Err(Malformed::Host),
+        Known::Host if authority.is_some() => lines.truncate(name.start),
         _ => fields.index_line(lines, name, value),
     }
     Ok(())
+}
+
+/// A value without blanks around it, which HAProxy takes.
+fn trim(lines: &[u8], value: Range<usize>) -> Range<usize> {
+    let bytes = &lines[value.clone()];
+    let trimmed = bytes.trim_ascii_start();
+    let start = value.start + bytes.len() - trimmed.len();
+    start..start + trimmed.trim_ascii_end().len()
 }
 
 fn check_value(value: &[u8]) -> Result<(), Malformed> {

@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 pub struct Limits {
     /// How many streams a client may have open; a stream counts until it is released. Of a client, how many it opens itself at most.
     pub concurrent_streams: u32,
-    /// The bytes a stream may receive that its reader has not consumed.
+    /// The bytes a new stream may receive that its reader has not consumed.
     pub stream_window: u32,
+    /// The same of a stream whose reader keeps up. All windows above [`Limits::stream_window`] share half of the budget.
+    pub widest_window: u32,
     /// The same of the connection, while its budget lasts.
     pub connection_window: u32,
     /// The bytes that all streams may hold unconsumed.
@@ -41,6 +43,7 @@ impl Default for Limits {
         Limits {
             concurrent_streams: 100,
             stream_window: 65_535,
+            widest_window: 65_535,
             connection_window: 512 * 1024,
             receive_budget: 1024 * 1024,
             head_bytes: 16 * 1024,

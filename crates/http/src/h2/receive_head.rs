@@ -120,6 +120,7 @@ impl Connection {
             _ if heading.depends_on_itself && read != Err(Bad::Compression) => return self.refuse(id, Code::PROTOCOL_ERROR),
             Ok(expected) => (expected, Event::Request { id, end }),
             Err(Bad::TooLarge) => (None, Event::TooLarge { id }),
+            Err(Bad::Unusable(malformed)) => (None, Event::Unusable { id, malformed }),
             Err(Bad::Malformed(malformed)) => {
                 self.events.push_back(Event::Malformed { id, malformed });
                 return self.refuse(id, Code::PROTOCOL_ERROR);
@@ -131,6 +132,9 @@ impl Connection {
         (stream.peer_ended, stream.expected) = (end, expected.filter(|_| !end));
         stream.is_tunnel = matches!(event, Event::Request { .. }) && self.request.method() == b"CONNECT";
         self.streams.add(stream);
+        if !end {
+            self.expect_body(id);
+        }
         self.events.push_back(event);
         // An answer costs more than such a head, however short its block is.
         if matches!(event, Event::TooLarge { .. }) { self.count_unfinished() } else { Ok(()) }
@@ -178,7 +182,7 @@ impl Connection {
 
     fn bad_head(&mut self, id: u32, bad: Bad) -> Result<(), Failure> {
         match bad {
-            Bad::Malformed(_) | Bad::TooLarge => self.stream_error(id, Code::PROTOCOL_ERROR),
+            Bad::Malformed(_) | Bad::Unusable(_) | Bad::TooLarge => self.stream_error(id, Code::PROTOCOL_ERROR),
             Bad::FarTooLarge => Err(self.breach(Glitch::Head)),
             Bad::Compression => Err(COMPRESSION),
         }

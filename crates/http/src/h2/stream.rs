@@ -19,6 +19,8 @@ pub(super) struct Stream {
     pub(super) send_window: i64,
     /// What the peer may still send.
     pub(super) receive_window: i64,
+    /// What the peer may send ahead of the reader.
+    pub(super) window: i64,
     /// Received, and not consumed yet.
     pub(super) unconsumed: usize,
     /// Received, and not taken yet.
@@ -74,11 +76,12 @@ pub(super) enum Reset {
 }
 
 impl Stream {
-    pub(super) fn new(id: u32, send_window: u32, receive_window: i64) -> Stream {
+    pub(super) fn new(id: u32, send_window: u32, receive_window: i64, window: u32) -> Stream {
         Stream {
             id,
             send_window: i64::from(send_window),
             receive_window,
+            window: i64::from(window),
             unconsumed: 0,
             received: Vec::new(),
             trailers: None,
@@ -92,6 +95,11 @@ impl Stream {
             interim_answers: 0,
             is_blocked: false,
         }
+    }
+
+    /// What the peer may be told to send more, in bytes.
+    pub(super) fn room(&self) -> i64 {
+        self.window - self.unconsumed as i64 - self.receive_window
     }
 
     pub(super) fn can_send(&self) -> bool {
@@ -162,6 +170,10 @@ impl Streams {
 
     pub(super) fn len(&self) -> usize {
         self.open.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Stream> {
+        self.open.iter()
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream> {

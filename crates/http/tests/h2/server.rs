@@ -2,6 +2,7 @@
 
 use crate::peer::*;
 use std::time::Duration;
+use terse_http::h1::{Conformance, Reading};
 use terse_http::h2::{Code, Event, Limits, Malformed};
 use terse_message::{BodyLength, Known};
 
@@ -303,4 +304,126 @@ fn more_window_is_not_given_a_byte_at_a_time() {
     }
     assert!((1..=4).contains(&updates), "{updates}");
     assert_eq!(peer.connection.data(1).len(), 100_000);
+}
+
+/// The windows that were opened: each stream's, or the connection's of 0, and by how much.
+fn opened(peer: &mut Peer) -> Vec<(u32, u32)> {
+    let updates = peer.output().into_iter().filter(|(kind, ..)| *kind == WINDOW_UPDATE);
+    updates.map(|(_, _, id, by)| (id, u32::from_be_bytes(by.try_into().unwrap()))).collect()
+}
+
+fn opened_by(peer: &mut Peer, id: u32) -> u32 {
+    opened(peer).into_iter().filter(|(of, _)| *of == id).map(|(_, by)| by).sum()
+}
+
+/// The limits of a server with small first windows that may become wide.
+fn widening() -> Limits {
+    Limits { stream_window: 16_384, widest_window: 512 * 1024, ..Limits::default() }
+}
+
+#[test]
+fn a_window_opens_for_the_body_that_is_announced() {
+    let mut peer = Peer::of_server(widening());
+    for (id, length, by) in [(1, None, 65_535 - 16_384), (3, Some("16384"), 0), (5, Some("20000"), 20_000 - 16_384)] {
+        let length = length.map(|length| ("content-length", length));
+        peer.head(id, 0, &POST.into_iter().chain(length).collect::<Vec<_>>());
+        assert_eq!(opened_by(&mut peer, id), by, "{id}");
+    }
+    peer.head(7, END_STREAM, &GET);
+    assert_eq!(opened(&mut peer), []);
+    // The SETTINGS may be on their way: the first window is the protocol's then, and shrinks to ours with their acknowledgement.
+    let mut early = Peer::unconfirmed(widening());
+    early.head(1, 0, &POST);
+    assert_eq!(opened_by(&mut early, 1), 0);
+    early.send(&frame(SETTINGS, ACK, 0, b""));
+    assert_eq!(opened_by(&mut early, 1), 65_535 - 16_384);
+}
+
+#[test]
+fn a_reader_that_keeps_up_gets_a_wider_window() {
+    let mut peer = Peer::of_server(widening());
+    peer.head(1, 0, &POST);
+    let (mut window, mut connection) = (16_384 + opened_by(&mut peer, 1), 512 * 1024);
+    let mut widest = window;
+    for _ in 0..200 {
+        let n = window.min(connection).min(16_384);
+        assert!(n > 0, "the peer waits for a window");
+        peer.send(&frame(DATA, 0, 1, &vec![0; n as usize]));
+        peer.connection.consume(1, n as usize);
+        (window, connection) = (window - n, connection - n);
+        for (id, by) in opened(&mut peer) {
+            *(if id == 0 { &mut connection } else { &mut window }) += by;
+        }
+        widest = widest.max(window);
+    }
+    assert_eq!(widest, 512 * 1024);
+    // Half of the budget is shared: another has what is left of it, which is its first window.
+    peer.head(3, 0, &POST);
+    assert_eq!(opened_by(&mut peer, 3), 0);
+}
+
+/// So many uploads may wait for slow servers before they stop the others of their connection.
+#[test]
+fn streams_that_are_not_read_leave_room_for_others() {
+    let mut peer = Peer::of_server(widening());
+    let mut windows = Vec::new();
+    let mut connection = 512 * 1024;
+    for at in 0..32 {
+        let id = 2 * at + 1;
+        peer.head(id, 0, &POST);
+        let mut window = 16_384;
+        for (of, by) in opened(&mut peer) {
+            *(if of == id { &mut window } else { &mut connection }) += by;
+        }
+        windows.push(window);
+        while window > 0 {
+            let n = window.min(16_384);
+            assert!(n <= connection, "stream {at} waits for the connection's window");
+            peer.send(&frame(DATA, 0, id, &vec![0; n as usize]));
+            (window, connection) = (window - n, connection - n);
+            connection += opened_by(&mut peer, 0);
+        }
+    }
+    assert_eq!(windows[..7], [65_535; 7]);
+    assert_eq!(windows[9..], [16_384; 23]);
+}
+
+/// What HAProxy takes, or answers with 400, is reset by default (RFC 9113 section 8.1.1).
+#[test]
+fn haproxys_reading_is_looser() {
+    const REQUEST: [(&str, &str); 4] = [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "h")];
+    let with = |more: &[(&'static str, &'static str)]| [&REQUEST[..], more].concat();
+    let odd =
+        |name: &str, value: &'static str| REQUEST.map(|(known, usual)| (known, if known == name { value } else { usual })).to_vec();
+    for (head, taken) in [
+        (REQUEST[..3].to_vec(), Ok(None)),
+        (with(&[("content-length", "000, 00")]), Ok(Some(("content-length", "0")))),
+        (with(&[("a", " b ")]), Ok(Some(("a", "b")))),
+        (with(&[("content-length", "1, 2")]), Err(false)),
+        (odd(":scheme", "http://h/?"), Err(true)),
+        (odd(":method", "GET?"), Err(true)),
+        (odd(":path", "*"), Err(true)),
+        (odd(":path", "a"), Err(false)),
+    ] {
+        let reading = Reading { conformance: Conformance::HAProxy, ..Reading::default() };
+        let mut peer = Peer::of_server(Limits { reading, ..Limits::default() });
+        let events = peer.head(1, END_STREAM, &head);
+        match taken {
+            Ok(field) => {
+                assert_eq!(events, [Event::Request { id: 1, end: true }], "{head:?}");
+                if let Some((name, value)) = field {
+                    assert_eq!(peer.requests[0].1.fields.get(name.as_bytes()), Some(value.as_bytes()), "{head:?}");
+                }
+            }
+            Err(true) => assert!(matches!(events[..], [Event::Unusable { id: 1, .. }]), "{head:?}: {events:?}"),
+            Err(false) => assert!(matches!(events[..], [Event::Malformed { id: 1, .. }, ..]), "{head:?}: {events:?}"),
+        }
+        let mut strict = Peer::of_server(Limits::default());
+        assert!(matches!(strict.head(1, END_STREAM, &head)[..], [Event::Malformed { id: 1, .. }, ..]), "{head:?}");
+    }
+    // Of two hosts the pseudo-header's counts.
+    let reading = Reading { conformance: Conformance::HAProxy, ..Reading::default() };
+    let mut peer = Peer::of_server(Limits { reading, ..Limits::default() });
+    peer.head(1, END_STREAM, &with(&[("host", "other")]));
+    assert_eq!(peer.requests[0].1.fields.every(Known::Host).collect::<Vec<_>>(), [b"h"]);
 }

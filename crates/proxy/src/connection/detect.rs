@@ -7,7 +7,7 @@ use terse_http::h2::PREFACE;
 
 /// Whether a connection is one of HTTP/2 from its first byte on: `proto h2`, or ALPN.
 pub fn begins_as_http2(session: &Session) -> bool {
-    match session.worker.plan.binds[session.bind].settings.protocol {
+    match told(session) {
         Some(protocol) => protocol == Protocol::Http2,
         None => session.tls().is_some_and(|tls| tls.handshake().protocol().as_deref() == Some(b"h2")),
     }
@@ -39,6 +39,11 @@ pub async fn is_http2(client: &mut Client, session: &Session) -> bool {
     }
 }
 
+/// The version that a rule has told (`switch-mode http proto`), or the `bind` line.
+fn told(session: &Session) -> Option<Protocol> {
+    session.protocol.get().or(session.bind().protocol)
+}
+
 fn may_change(session: &Session) -> bool {
-    session.worker.plan.binds[session.bind].settings.protocol.is_none() && !session.frontend().options.no_http2_preface
+    told(session).is_none() && !session.frontend().options.no_http2_preface
 }

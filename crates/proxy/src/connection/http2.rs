@@ -46,6 +46,8 @@ pub async fn serve(client: Client, session: &Rc<Session>) {
     let room = limits.output_bytes;
     let connection = Multiplexed::new(io, Connection::server(limits), room);
     session.multiply(&connection);
+    // Streams are none of the bytes that came before them.
+    session.carried.take();
     COUNTERS.connections.enter();
     let mut driver = Driver {
         connection: &connection,
@@ -198,7 +200,8 @@ impl Driver<'_> {
     fn take(&mut self, event: Event) {
         match event {
             Event::Request { id, end: _ } => self.request(id),
-            Event::TooLarge { id } => self.open(id, Head::TooLarge, Asks::Answer),
+            Event::TooLarge { id } => self.open(id, Head::None(h1::Malformed::HeadTooLarge), Asks::Answer),
+            Event::Unusable { id, malformed } => self.open(id, Head::None(in_http1(malformed)), Asks::Answer),
             Event::Malformed { malformed, .. } => self.malformed(malformed),
             Event::Data { id, .. } | Event::Trailers { id } => self.connection.wake(id),
             Event::WindowOpened { id: 0 } => {}

@@ -9,8 +9,8 @@ use terse_http::h2::Limits;
 pub struct Http2Settings {
     /// `tune.h2.fe.max-concurrent-streams`
     pub concurrent_streams: u32,
-    /// `tune.h2.fe.initial-window-size`, in bytes.
-    pub window_bytes: u32,
+    /// `tune.h2.fe.initial-window-size`, in bytes; none for the default, which servers have of their own.
+    pub window_bytes: Option<u32>,
     /// `tune.h2.fe.rxbuf`: the budget of a connection, in bytes.
     pub budget_bytes: u32,
     /// `tune.h2.fe.glitches-threshold`: 0 for none.
@@ -25,12 +25,15 @@ pub struct Http2Settings {
     pub offers_websocket: bool,
 }
 
+/// The bytes of a body that a client may send before it has heard of its stream: as much as a first flight has.
+const FIRST_WINDOW: u32 = 16 * 1024;
+
 impl Default for Http2Settings {
     fn default() -> Http2Settings {
         let limits = Limits::default();
         Http2Settings {
             concurrent_streams: limits.concurrent_streams,
-            window_bytes: limits.stream_window,
+            window_bytes: None,
             budget_bytes: limits.receive_budget,
             most_glitches: 0,
             most_streams: 0,
@@ -45,9 +48,11 @@ impl Http2Settings {
     /// The limits of a connection.
     pub fn limits(&self, process: &ProcessPlan, reading: Reading) -> Limits {
         let usual = Limits::default();
+        let window = self.window_bytes.unwrap_or(FIRST_WINDOW);
         Limits {
             concurrent_streams: self.concurrent_streams,
-            stream_window: self.window_bytes,
+            stream_window: window,
+            widest_window: (self.budget_bytes / 2).max(window),
             connection_window: usual.connection_window.min(self.budget_bytes / 2).max(65_535),
             receive_budget: self.budget_bytes,
             head_bytes: process.buffer_bytes,

@@ -8,6 +8,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::Instant;
+use terse_http::h1::Malformed;
 use terse_message::Request;
 
 /// A worker's tasks: as many are kept as served streams at a time lately.
@@ -39,8 +40,8 @@ pub struct Job {
 pub enum Head {
     /// All of it.
     Request(Box<Request>),
-    /// It is larger than heads may be.
-    TooLarge,
+    /// No request: too large, or malformed.
+    None(Malformed),
 }
 
 #[derive(Default)]
@@ -109,7 +110,7 @@ async fn run(job: Job) {
             request.clear();
             session.worker.requests.give(request);
         }
-        Head::TooLarge => Box::pin(converse::refused(&mut client, &session)).await,
+        Head::None(malformed) => Box::pin(converse::refused(&mut client, &session, malformed)).await,
     }
 }
 

@@ -38,9 +38,12 @@ pub fn start(worker: &Rc<Worker>, server: &Arc<Server>, label: String, made: Ser
     let settings = &worker.plan.process.http2_servers;
     let usual = settings.limits(&worker.plan.process, terse_http::h1::Reading::default());
     let room = usual.output_bytes;
+    let window = settings.window_bytes.unwrap_or(Limits::default().stream_window);
     let limits = Limits {
+        stream_window: window,
+        widest_window: window,
         // The connection's window is given back at once: a client that does not read holds its own stream's, and stalls no other's.
-        receive_budget: usual.stream_window.saturating_mul(usual.concurrent_streams).saturating_add(usual.connection_window),
+        receive_budget: window.saturating_mul(usual.concurrent_streams).saturating_add(usual.connection_window),
         // A head that is too large costs its stream, not the connection of all.
         block_bytes: BLOCKS * usual.block_bytes,
         ..usual
@@ -200,7 +203,7 @@ impl Driver {
                 SERVERS.failures.add(1);
                 self.report(failure.cause);
             }
-            Event::Request { .. } | Event::TooLarge { .. } | Event::Malformed { .. } => {}
+            Event::Request { .. } | Event::TooLarge { .. } | Event::Unusable { .. } | Event::Malformed { .. } => {}
         }
     }
 

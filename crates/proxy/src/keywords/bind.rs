@@ -59,6 +59,7 @@ pub fn read(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>) -> Result<Vec<
         congestion: None,
         accept_proxy: false,
         protocol: None,
+        carries_bytes: false,
         workers: 0,
         tls: BindTls::default(),
         place,

@@ -234,14 +234,18 @@ pub async fn stream(client: &mut Client, session: &Rc<Session>, request: &mut Re
     exchange(client, session, &mut place, &cancel, idle_since, Some(request)).await;
 }
 
-/// Answers a stream of HTTP/2 whose head is larger than heads may be.
-pub async fn refused(client: &mut Client, session: &Rc<Session>) {
+/// Answers a stream of HTTP/2 whose head is larger than heads may be, or is none.
+pub async fn refused(client: &mut Client, session: &Rc<Session>, malformed: Malformed) {
     let mut stream = Stream::new(session, clock::now());
-    stream.facts.refused = Some(Malformed::HeadTooLarge);
+    stream.facts.refused = Some(malformed);
     stream.facts.times.idle_ms = 0;
-    stream.facts.instead = Some(Box::new(reply::page(&stream, 431)));
+    let (status, cause) = match malformed {
+        Malformed::HeadTooLarge => (431, Cause::TooLarge),
+        _ => (400, Cause::Malformed),
+    };
+    stream.facts.instead = Some(Box::new(reply::page(&stream, status)));
     let mut out = session.worker.take_scratch();
-    let abort = Abort::new(Who::Proxy, Phase::Request, Cause::TooLarge);
+    let abort = Abort::new(Who::Proxy, Phase::Request, cause);
     answer::to_abort(client, &mut stream, &mut out, abort).await;
     session.worker.give_scratch(out);
     stream.facts.figures.bytes_in.set(1);

@@ -26,7 +26,8 @@ use std::future::{Future, poll_fn};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
-use terse_http::h1::{self, Parsed};
+use terse_http::h1::{self, Malformed, Parsed};
+use terse_message::Version;
 use terse_sample::Needs;
 
 /// What rules on bytes have decided.
@@ -191,5 +192,11 @@ fn sniff(stream: &mut Stream) {
     inspection.doubt.head.set(parsed == Ok(Parsed::Partial) && inspection.is_open());
     if !matches!(parsed, Ok(Parsed::Complete(_))) {
         stream.request.clear();
+    }
+    if parsed == Err(Malformed::Preface) {
+        // It has the form of a request (RFC 9113 section 3.4).
+        stream.request.set_method(b"PRI");
+        stream.request.set_target(b"*");
+        stream.request.version = Version::Http2;
     }
 }

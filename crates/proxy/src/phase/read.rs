@@ -37,6 +37,9 @@ pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
         more(client).await?;
     }
     arrived(client, stream);
+    if stream.facts.persistence.upgrade && h1::lacks_websocket_key(&stream.request.fields) {
+        return Err(refuse(client, stream, Malformed::WebSocketKey));
+    }
     Ok(())
 }
 

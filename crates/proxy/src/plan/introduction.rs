@@ -44,6 +44,10 @@ pub(super) fn of(
     compile: &mut Compile<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Introduction {
+    if settings.protocol.is_some() && backend.mode == Mode::Tcp {
+        let reason = format!("MUX protocol is not usable for server '{}': 'proto' speaks of HTTP", settings.name);
+        diagnostics.alert(backend.place, reason);
+    }
     let connector = connector(settings, backend, secure, diagnostics);
     let may_be_secure = settings.tls.enabled || settings.tls.declined == Some(true);
     let name =

@@ -76,6 +76,11 @@ pub trait Action: Send + Sync {
         false
     }
 
+    /// Whether a connection may carry HTTP after it (`switch-mode http`).
+    fn switches_mode(&self) -> bool {
+        false
+    }
+
     /// The slot of the log, by number, that it fills without having made it (`capture ... id`).
     fn slot(&self) -> Option<usize> {
         None

@@ -23,11 +23,15 @@ impl Action for SetStatus {
     }
 }
 
-/// A status decides whether a body follows (RFC 9112 section 6.3): one that allows none cannot be given to a response that has one,
+/// A status decides whether a body follows (RFC 9112 section 6.3): one that allows none cannot be given to a response that has bytes,
 /// and one that allows a body says that there is none. Without a reason it has the usual one.
 pub(super) fn apply(response: &mut Response, status: u16, reason: Option<&[u8]>) -> bool {
     if is_bodyless(status) && response.body != BodyLength::None {
-        return false;
+        if response.body != BodyLength::Exact(0) {
+            return false;
+        }
+        response.fields.remove(b"content-length");
+        response.body = BodyLength::None;
     }
     if is_bodyless(response.status) && !is_bodyless(status) {
         response.fields.set(b"Content-Length", b"0");
@@ -68,6 +72,8 @@ mod tests {
         assert_eq!((done, response.status, response.reason(), response.body), (true, 503, &b"Why"[..], BodyLength::Framed));
         let (done, response) = set(200, BodyLength::Exact(3), 204);
         assert_eq!((done, response.status), (false, 200));
+        let (done, response) = set(200, BodyLength::Exact(0), 204);
+        assert_eq!((done, response.status, response.body), (true, 204, BodyLength::None));
         let (done, response) = set(304, BodyLength::None, 200);
         assert_eq!((done, response.fields.get(b"content-length"), response.body), (true, Some(&b"0"[..]), BodyLength::Exact(0)));
         // An answer to HEAD.

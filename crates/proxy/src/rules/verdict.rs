@@ -8,6 +8,7 @@ use crate::log::Level;
 use crate::settings::Mode;
 use crate::stream::Stream;
 use terse_config::{Args, Fault, Scope, SectionKind};
+use terse_http::Protocol;
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[
@@ -17,7 +18,13 @@ pub(super) const ACTIONS: &[ActionWord] = &[
     done("close", SERVER_CONTENT, "", "Closes the server's connection; in mode http once the response is complete.", |_, _, _| {
         Ok(Box::new(Close))
     }),
-    done("switch-mode", CONTENT, "http", "Reads what comes on this connection as HTTP from here on.", switch_mode),
+    done(
+        "switch-mode",
+        CONTENT,
+        "http [proto { h1 | h2 }]",
+        "Reads what comes on this connection as HTTP from here on.",
+        switch_mode,
+    ),
     done(
         "silent-drop",
         BOTH | TCP,
@@ -91,15 +98,25 @@ impl Action for Close {
     }
 }
 
-/// In mode http it changes nothing.
-struct SwitchMode;
+/// The connection carries HTTP, which no further rule on its content judges.
+struct SwitchMode {
+    /// The version of HTTP that the client must speak.
+    protocol: Option<Protocol>,
+}
 
 impl Action for SwitchMode {
     fn run(&self, stream: &mut Stream) -> Flow {
         match stream.facts.frontend().mode {
-            Mode::Tcp if stream.facts.version.is_none() && stream.facts.backend.is_none() => Flow::Http,
-            _ => Flow::Next,
+            Mode::Tcp if stream.facts.version.is_none() && stream.facts.backend.is_none() => {
+                stream.facts.session.protocol.set(self.protocol);
+                Flow::Http
+            }
+            _ => Flow::Stop,
         }
+    }
+
+    fn switches_mode(&self) -> bool {
+        true
     }
 }
 
@@ -149,13 +166,15 @@ fn switch_mode(args: &mut Args<'_>, scope: &mut Scope<'_>, _: RuleSet) -> Result
         "http" => {}
         other => return Err(args.fault(format!("expects 'http', not '{other}'"))),
     }
-    if args.accept("proto") {
-        match args.need("<protocol>")? {
-            "h1" => {}
-            other => return Err(args.fault(format!("'{other}' is not spoken here")).hint("write 'proto h1'")),
+    let protocol = match args.accept("proto") {
+        true => {
+            let name = args.need("<protocol>")?;
+            let unknown = || args.fault(format!("protocol '{name}' is not spoken with clients")).hint("one of h1, h2");
+            Some(Protocol::of(name).ok_or_else(unknown)?)
         }
-    }
-    Ok(Box::new(SwitchMode))
+        false => None,
+    };
+    Ok(Box::new(SwitchMode { protocol }))
 }
 
 fn strict_mode(args: &mut Args<'_>, _: &mut Scope<'_>, _: RuleSet) -> Result<Box<dyn Action>, Fault> {

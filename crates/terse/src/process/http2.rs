@@ -34,7 +34,7 @@ pub static KEYWORDS: &[Keyword] = &[
     done(
         "tune.h2.fe.initial-window-size",
         "<bytes>",
-        "The bytes that a stream may receive ahead of its reader; 65535 by default.",
+        "The bytes of a new stream's body that may come ahead of its reader; 16384 by default. Readers that keep up get more.",
         window,
     ),
     done(
@@ -43,7 +43,7 @@ pub static KEYWORDS: &[Keyword] = &[
         "Sets 'tune.h2.fe.initial-window-size' and 'tune.h2.be.initial-window-size'.",
         |args, scope| {
             let bytes = whole(args, "<bytes>", 0..=(1 << 31) - 1)?;
-            each(scope, |http2| http2.window_bytes = bytes);
+            each(scope, |http2| http2.window_bytes = Some(bytes));
             args.end()
         },
     ),
@@ -52,7 +52,7 @@ pub static KEYWORDS: &[Keyword] = &[
         "<bytes>",
         "The bytes that a server may send ahead of a stream's reader; 65535 by default.",
         |args, scope| {
-            process(scope).http2_servers.window_bytes = whole(args, "<bytes>", 0..=(1 << 31) - 1)?;
+            process(scope).http2_servers.window_bytes = Some(whole(args, "<bytes>", 0..=(1 << 31) - 1)?);
             args.end()
         },
     ),
@@ -147,6 +147,6 @@ fn streams(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
 }
 
 fn window(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
-    process(scope).http2.window_bytes = whole(args, "<bytes>", 0..=(1 << 31) - 1)?;
+    process(scope).http2.window_bytes = Some(whole(args, "<bytes>", 0..=(1 << 31) - 1)?);
     args.end()
 }

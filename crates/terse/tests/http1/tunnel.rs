@@ -37,7 +37,9 @@ fn a_change_of_protocol() {
         assert_eq!(request.field("connection").map(str::to_ascii_lowercase).as_deref(), Some("upgrade"));
         assert_eq!(request.field("upgrade"), Some("websocket"));
         // The first bytes of the new protocol come in the same segment as the response.
-        connection.send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nfirst");
+        connection.send(
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: y\r\n\r\nfirst",
+        );
         echo(connection);
     });
     for lines in ["", "option http-server-close", "compression algo gzip"] {
@@ -63,7 +65,9 @@ fn closed_by_the_server_first() {
     let ends = std::sync::Mutex::new(ends);
     let server = Server::start(move |connection| {
         connection.head().unwrap();
-        connection.send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nall");
+        connection.send(
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: y\r\n\r\nall",
+        );
         connection.finish();
         ends.lock().unwrap().send(connection.rest()).unwrap();
     });
@@ -103,8 +107,12 @@ fn no_change_to_http() {
         ("/rule", "websocket", None),
         ("/", "h2c, websocket", Some("websocket")),
     ] {
-        let fields =
-            [("Connection", "Upgrade, HTTP2-Settings"), ("Upgrade", upgrade), ("HTTP2-Settings", "AAMAAABkAARAAAAAAAIAAAAA")];
+        let fields = [
+            ("Connection", "Upgrade, HTTP2-Settings"),
+            ("Upgrade", upgrade),
+            ("HTTP2-Settings", "AAMAAABkAARAAAAAAAIAAAAA"),
+            ("Sec-WebSocket-Key", "x"),
+        ];
         assert_eq!(terse.client().get(path, &fields).text(), "plain");
         assert_eq!(terse.client().get(path, &fields[1..]).text(), "plain");
         let (with, without) = (server.requests().pop().unwrap(), server.requests().pop().unwrap());
@@ -119,22 +127,48 @@ fn no_change_to_http() {
     terse.end();
 }
 
+/// No server can accept WebSocket without a key: its client is told at once (RFC 6455 section 4.2.1).
+#[test]
+fn websocket_without_a_key() {
+    let server = Server::body("plain");
+    let terse = listen(&format!("server one {}", server.address()));
+    for protocols in ["websocket", "tcp, WebSocket"] {
+        assert_eq!(terse.client().get("/", &[("Connection", "Upgrade"), ("Upgrade", protocols)]).status, 400, "{protocols}");
+    }
+    // Nothing is asked for without both fields.
+    assert_eq!(terse.client().get("/", &[("Upgrade", "websocket")]).status, 200);
+    assert_eq!(server.requests().len(), 1);
+    terse.end();
+}
+
 /// A 101 changes the protocol only to what the client has asked for, in a version that knows it; both fields stand in both directions.
 #[test]
 fn changes_that_were_not_asked_for() {
-    const ASKS: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    const ASKS: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n";
+    const CHANGES: &str = "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: y\r\n";
     for (line, asks, answer, is_right) in [
-        ("GET / HTTP/1.1", ASKS, "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: WebSocket\r\n", true),
+        (
+            "GET / HTTP/1.1",
+            ASKS,
+            "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Accept: y\r\n",
+            true,
+        ),
         ("GET / HTTP/1.1", ASKS, "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: tcp\r\n", false),
         ("GET / HTTP/1.1", ASKS, "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: h2c\r\n", false),
         ("GET / HTTP/1.1", ASKS, "HTTP/1.1 101 S\r\nConnection: upgrade\r\n", false),
-        ("GET / HTTP/1.1", ASKS, "HTTP/1.1 101 S\r\nUpgrade: websocket\r\n", false),
-        ("GET / HTTP/1.1", ASKS, "HTTP/1.0 101 S\r\nConnection: upgrade\r\nUpgrade: websocket\r\n", false),
-        ("GET / HTTP/1.1", "", "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: websocket\r\n", false),
-        ("GET / HTTP/1.1", "Upgrade: websocket\r\n", "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: websocket\r\n", false),
-        ("GET / HTTP/1.0", ASKS, "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: websocket\r\n", false),
-        ("GET /rule HTTP/1.1", ASKS, "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: websocket\r\n", false),
-        ("CONNECT a:1 HTTP/1.1", "", "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: websocket\r\n", false),
+        ("GET / HTTP/1.1", ASKS, "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: websocket\r\n", false),
+        ("GET / HTTP/1.1", ASKS, "HTTP/1.1 101 S\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: y\r\n", false),
+        (
+            "GET / HTTP/1.1",
+            ASKS,
+            "HTTP/1.0 101 S\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: y\r\n",
+            false,
+        ),
+        ("GET / HTTP/1.1", "", CHANGES, false),
+        ("GET / HTTP/1.1", "Upgrade: websocket\r\n", CHANGES, false),
+        ("GET / HTTP/1.0", ASKS, CHANGES, false),
+        ("GET /rule HTTP/1.1", ASKS, CHANGES, false),
+        ("CONNECT a:1 HTTP/1.1", "", CHANGES, false),
     ] {
         let what = format!("{line}, {asks:?}, {answer:?}");
         let server = Server::start(move |connection| {
@@ -356,7 +390,9 @@ fn mode_tcp_without_a_server() {
 fn silence_ends_it() {
     let server = Server::start(|connection| {
         connection.head().unwrap();
-        connection.send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+        connection.send(
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: y\r\n\r\n",
+        );
         while let Some(bytes) = connection.bytes(1) {
             connection.send(bytes);
         }

@@ -128,12 +128,20 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
         bind.workers = workers::parse(args.need("<workers>")?).map_err(|reason| args.fault(reason))?;
         Ok(())
     }),
-    done("proto", "h1|h2", "The version of HTTP that is spoken from the first byte on, whatever ALPN says.", |args, bind| {
-        let name = args.need("<protocol>")?;
-        let unknown = || args.fault(format!("protocol '{name}' is not spoken with clients")).hint("one of h1, h2");
-        bind.protocol = Some(Protocol::of(name).ok_or_else(unknown)?);
-        Ok(())
-    }),
+    done(
+        "proto",
+        "h1|h2|none",
+        "The version of HTTP that is spoken from the first byte on, whatever ALPN says; 'none': never HTTP, in mode tcp.",
+        |args, bind| {
+            let name = args.need("<protocol>")?;
+            let unknown = || args.fault(format!("protocol '{name}' is not spoken with clients")).hint("one of h1, h2, none");
+            (bind.protocol, bind.carries_bytes) = match name {
+                "none" => (None, true),
+                name => (Some(Protocol::of(name).ok_or_else(unknown)?), false),
+            };
+            Ok(())
+        },
+    ),
     accepted("nice", "<nice>", "How urgent its connections are.", "a worker takes its connections in the order in which they come"),
     accepted("shards", "<number>", "How many sockets it has.", "each worker has a socket of its own"),
     accepted("level", "<level>", "What a stats socket lets its clients do.", "it speaks of stats sockets, and this is none"),

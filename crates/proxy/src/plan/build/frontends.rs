@@ -26,6 +26,9 @@ pub(super) fn build(drafts: &[Draft], backends: &[Arc<Backend>], building: &mut 
         }
         let Some(frontend) = draft.front else { continue };
         for (settings, id) in draft.proxy.binds.iter().zip(numbers(&draft.proxy.binds)) {
+            if let Some(reason) = misfit(settings, draft.is_http()) {
+                building.diagnostics.alert(&settings.place, format!("{}: {reason}", draft.label()));
+            }
             let mut settings = settings.clone();
             settings.backlog = settings.backlog.or(draft.proxy.backlog);
             let tally = draft.proxy.options.count_by_address.then(|| Arc::new(Tally::new(building.host.workers)));
@@ -51,6 +54,16 @@ fn acceptor(bind: &BindSettings, draft: &Draft, building: &mut Building<'_>) -> 
         tls.to_mut().own.common.records = Policy::Detect;
     }
     tls.enabled.then(|| Acceptor::build(&tls, http, (&draft.name, &bind.place), &building.vault, building.diagnostics))?
+}
+
+/// What in an address's line does not fit its frontend's mode.
+fn misfit(bind: &BindSettings, is_http: bool) -> Option<&'static str> {
+    match is_http {
+        true => bind.carries_bytes.then_some("'proto none' is for connections of mode tcp"),
+        false => {
+            bind.protocol.map(|_| "'proto' names a version of HTTP, and connections of mode tcp are none: 'mode http' is missing")
+        }
+    }
 }
 
 /// The numbers of a frontend's addresses: their `id`, or else the first from their place on that no other has.

@@ -6,7 +6,7 @@
 use super::drafts::Draft;
 use crate::log::LogSettings;
 use crate::rules::{Rule, RuleSet, Sight};
-use crate::settings::{Mode, SwitchTarget};
+use crate::settings::{Mode, ProxySettings, SwitchTarget};
 use std::sync::Arc;
 use terse_balance::algorithm::settings::Balance;
 use terse_compress::decode::settings::Responses;
@@ -165,12 +165,14 @@ fn without_http(draft: &mut Draft, said: &mut Vec<String>) {
     ignored("'capture' statement", draft.log.cookie_capture.take().is_some());
     ignored("'monitor-uri' statement", proxy.monitor_uri.take().is_some() && front);
     ignored("'stats' statement", proxy.service.take().is_some());
+    // Connections that rules switch to HTTP have those of their frontend.
+    let keeps = front && switches(proxy);
     for (name, rules) in [
         ("'http-request' rules", &mut proxy.request_rules),
         ("'http-response' rules", &mut proxy.response_rules),
         ("'http-after-response' rules", &mut proxy.after_rules),
     ] {
-        ignored(name, !std::mem::take(rules).is_empty());
+        ignored(name, !keeps && !std::mem::take(rules).is_empty());
     }
     let options = &mut proxy.options;
     for (name, option, half) in [
@@ -203,9 +205,17 @@ fn own_lines_without_http(draft: &Draft, turns: bool, diagnostics: &mut Diagnost
     }
 }
 
-/// Whether bytes that a frontend in mode tcp accepts may become HTTP: where a backend in mode http, or one that only the connection's
+/// Whether a rule may switch connections to HTTP.
+fn switches(proxy: &ProxySettings) -> bool {
+    proxy.tcp.content.iter().any(|rule| rule.action.switches_mode())
+}
+
+/// Whether bytes that a frontend in mode tcp accepts may become HTTP: where a rule says so, or a backend in mode http, or one that only the connection's
 /// bytes name, may take them.
 pub(super) fn turns(draft: &Draft, drafts: &[Draft]) -> bool {
+    if switches(&draft.proxy) {
+        return true;
+    }
     let is_http = |name: &str| drafts.iter().any(|back| back.kind.is_back() && back.is_http() && &*back.name == name);
     let default = draft.proxy.default_backend.as_ref().is_some_and(|(name, _)| is_http(name));
     default

@@ -7,8 +7,8 @@ use super::super::support::server::Server;
 use super::super::support::until;
 use super::asked::{Log, ask, ask2, log, proxy, send};
 use super::peer::{Peer, answering, scripted, silent};
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use terse_http::h2::{Code, Limits};
 
 /// A server that refuses the first two attempts of each request.
