@@ -168,7 +168,8 @@ fn as_haproxy_reads_them() {
         "no Host",
     ];
     for (what, bytes) in malformed().iter().filter(|(what, _)| !TAKEN.contains(what)) {
-        assert_eq!(refused(terse.address("web"), bytes, bytes.len()).status, 400, "{what}");
+        let status = if *what == "half of HTTP/2's preface" { 405 } else { 400 };
+        assert_eq!(refused(terse.address("web"), bytes, bytes.len()).status, status, "{what}");
     }
     assert_eq!(server.requests().len(), 0, "{:?}", server.requests());
     let smuggled = "0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
