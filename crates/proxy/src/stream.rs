@@ -104,7 +104,12 @@ impl Drop for Stream {
             worker.plan.process_variables.forget(&self.transaction, Some(&session.variables));
         }
         let mut kept = worker.remains.borrow_mut();
-        if kept.len() < KEPT && self.request.fields.capacity() + self.response.fields.capacity() < KEPT_BYTES {
+        let most = match self.request.fields.capacity() + self.response.fields.capacity() {
+            ..=SMALL_BYTES => MOST,
+            ..=KEPT_BYTES => KEPT,
+            _ => 0,
+        };
+        if kept.len() < most {
             let (mut request, mut response) = (std::mem::take(&mut self.request), std::mem::take(&mut self.response));
             request.clear();
             response.clear();
@@ -117,6 +122,15 @@ impl Drop for Stream {
     }
 }
 
+/// Drops half of the remains that are more than usually kept.
+pub fn trim(kept: &mut Vec<Remains>) {
+    let surplus = kept.len().saturating_sub(KEPT);
+    kept.truncate(kept.len() - surplus.div_ceil(2));
+}
+
 /// The remains of how many streams a worker keeps, and how large their heads may be.
 const KEPT: usize = 64;
 const KEPT_BYTES: usize = 32 * 1024;
+/// The same of small ones: many streams have one each for a moment.
+const MOST: usize = 1024;
+const SMALL_BYTES: usize = 4 * 1024;

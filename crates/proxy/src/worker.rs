@@ -13,7 +13,7 @@ use crate::plan::roll::{Held, View};
 use crate::registry::{self, Registry, Streams};
 use crate::server::IdleConnections;
 use crate::settings::Probes;
-use crate::stream::Remains;
+use crate::stream::{self, Remains};
 use crate::track::Tracks;
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -217,6 +217,7 @@ async fn purge(worker: Rc<Worker>) {
         worker.tasks.trim();
         worker.requests.trim();
         worker.trim_scratch();
+        stream::trim(&mut worker.remains.borrow_mut());
         worker.view.refresh(&worker.plan.backends);
         // One of the workers does it for all.
         if worker.index == 0 {

@@ -29,7 +29,13 @@ impl Connection {
 
     /// Takes the memory of what was taken, for streams to come.
     pub fn recycle(&mut self, mut room: Vec<u8>) {
-        if (1..=SPARE_BYTES).contains(&room.capacity()) && self.spare.len() < SPARE {
+        let most = match room.capacity() {
+            0 => 0,
+            1..=SMALL_BYTES => SMALL,
+            ..=SPARE_BYTES => SPARE,
+            _ => 0,
+        };
+        if self.spare.len() < most {
             room.clear();
             self.spare.push(room);
         }
@@ -127,3 +133,5 @@ impl Connection {
 /// The memory for received data that a connection keeps for its next streams: so many pieces of at most so many bytes.
 const SPARE: usize = 64;
 const SPARE_BYTES: usize = 4 * 1024;
+const SMALL: usize = 256;
+const SMALL_BYTES: usize = 512;

@@ -8,6 +8,7 @@
 //! A stream of ours that is reset stays in the table, too: it counts against the limit until its user has let go of it.
 
 use super::error::Code;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use terse_message::Fields;
 
@@ -116,6 +117,8 @@ impl Stream {
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     open: VecDeque<Stream>,
+    /// The place of the stream that was last looked for: it is often the next one, too.
+    last: Cell<usize>,
     /// Those that have ended, and those that this side has reset: many of the former must not push out the latter.
     ended: VecDeque<u32>,
     reset: VecDeque<u32>,
@@ -149,14 +152,25 @@ impl Streams {
         self.open.get(self.place(id)?)
     }
 
-    /// Ids come in steps of two: without streams that have ended between them, the place is known.
+    #[inline]
     fn place(&self, id: u32) -> Option<usize> {
+        let last = self.last.get();
+        match self.open.get(last) {
+            Some(stream) if stream.id == id => Some(last),
+            _ => self.search(id),
+        }
+    }
+
+    /// Ids come in steps of two: without streams that have ended between them, the place is known.
+    fn search(&self, id: u32) -> Option<usize> {
         let first = self.open.front()?.id;
         let guess = (id.checked_sub(first)? / 2) as usize;
-        match self.open.get(guess) {
-            Some(stream) if stream.id == id => Some(guess),
-            _ => self.open.binary_search_by_key(&id, |stream| stream.id).ok(),
-        }
+        let place = match self.open.get(guess) {
+            Some(stream) if stream.id == id => guess,
+            _ => self.open.binary_search_by_key(&id, |stream| stream.id).ok()?,
+        };
+        self.last.set(place);
+        Some(place)
     }
 
     pub(super) fn add(&mut self, stream: Stream) {

@@ -76,6 +76,8 @@ enum State {
 #[derive(Default)]
 struct Streams {
     open: VecDeque<Slot>,
+    /// The place of the stream that was last looked for: it is often the next one, too.
+    last: Cell<usize>,
     /// Those that wait for room in the output, or in the connection's window.
     waiting: VecDeque<u32>,
     /// Counts how often room was given.
@@ -125,14 +127,25 @@ impl Streams {
         self.open.get_mut(place)
     }
 
-    /// Ids come in steps of two: without streams that have ended between them, the place is known.
+    #[inline]
     fn place(&self, id: u32) -> Option<usize> {
+        let last = self.last.get();
+        match self.open.get(last) {
+            Some(slot) if slot.id == id => Some(last),
+            _ => self.search(id),
+        }
+    }
+
+    /// Ids come in steps of two: without streams that have ended between them, the place is known.
+    fn search(&self, id: u32) -> Option<usize> {
         let first = self.open.front()?.id;
         let guess = (id.checked_sub(first)? / 2) as usize;
-        match self.open.get(guess) {
-            Some(slot) if slot.id == id => Some(guess),
-            _ => self.open.binary_search_by_key(&id, |slot| slot.id).ok(),
-        }
+        let place = match self.open.get(guess) {
+            Some(slot) if slot.id == id => guess,
+            _ => self.open.binary_search_by_key(&id, |slot| slot.id).ok()?,
+        };
+        self.last.set(place);
+        Some(place)
     }
 
     /// Wakes all that wait.

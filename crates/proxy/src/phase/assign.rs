@@ -129,6 +129,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             session: session.number,
             first,
             once,
+            is_known: session.is_known.get(),
             announced: announced.as_deref(),
             name: name.as_deref(),
             pool_name: pool_name.as_deref(),

@@ -39,6 +39,8 @@ struct Shelf {
     told: IdleShare,
     /// Connections of HTTP/2, busy or idle, and those that are being made.
     carriers: Vec<Rc<Carrier>>,
+    /// The place of the one that served last: with room left, it is still the fullest, but for those that other requests have filled.
+    last: usize,
     makings: Vec<Rc<Making>>,
     /// The version that the server spoke last, and until when that is believed.
     version: Option<(Protocol, Instant)>,
@@ -257,13 +259,22 @@ impl IdleConnections {
 }
 
 impl Shelf {
-    /// Of the connections of HTTP/2 with room, the session's private one, else the fullest. Those that take no more requests are let go
-    /// of on the way.
+    /// Of the connections of HTTP/2 with room, the session's private one, else the fullest, or one that was lately. Those that take no
+    /// more requests are let go of on the way.
     fn find(&mut self, server: &Server, wanted: &Wanted<'_>) -> Option<Rc<Carrier>> {
         let most = server.settings().pool.max_reuse.map_or(u64::MAX, u64::from);
         let is_done = |carrier: &Carrier| carrier.is_over() || carrier.terms().moves != server.moves() || carrier.requests() > most;
         // What has been idle may have been closed by its server just then: a request that may be sent only once asks the kernel.
         let is_doubtful = |carrier: &Carrier| wanted.once && carrier.is_idle() && carrier.connection.io().has_ended();
+        if let Some(last) = self.carriers.get(self.last)
+            && !wanted.is_known
+            && last.may_serve(wanted)
+            && !is_done(last)
+            && !last.is_idle()
+            && last.connection.free() > 0
+        {
+            return Some(last.clone());
+        }
         loop {
             // Most of many connections are told apart by their owners alone.
             let may_serve = self.carriers.iter().filter(|carrier| carrier.may_serve(wanted));
@@ -271,6 +282,7 @@ impl Shelf {
             let rank = |carrier: &Carrier| (carrier.connection.private_to().is_some(), carrier.connection.streams());
             let found = has_room.filter(|carrier| !is_doubtful(carrier)).max_by_key(|carrier| rank(carrier))?.clone();
             if !is_done(&found) {
+                self.last = self.carriers.iter().position(|carrier| Rc::ptr_eq(carrier, &found)).unwrap_or_default();
                 return Some(found);
             }
             self.retire(|carrier| std::ptr::eq(carrier, &*found));
@@ -476,6 +488,8 @@ pub struct Wanted<'a> {
     pub first: bool,
     /// Whether for a request that may be sent only once.
     pub once: bool,
+    /// Whether a server knows the session's user by a connection.
+    pub is_known: bool,
     /// What the server is to be told by the PROXY protocol.
     pub announced: Option<&'a [u8]>,
     /// The name that it is asked for by TLS.

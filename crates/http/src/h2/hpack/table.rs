@@ -104,12 +104,25 @@ impl Table {
 
 /// Of a name, and of name and value.
 pub(super) fn hashes(name: &[u8], value: &[u8]) -> (u32, u32) {
-    let step = |hash: u32, text: &[u8]| {
-        let word = |chunk: &[u8]| chunk.iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte));
-        text.chunks(4).fold(hash, |hash, chunk| (hash.rotate_left(5) ^ word(chunk)).wrapping_mul(0x9e37_79b1))
-    };
-    let named = step(name.len() as u32, name);
-    (named, step(named, value))
+    let named = mix(name.len() as u64, name);
+    ((named >> 32) as u32, (mix(named ^ value.len() as u64, value) >> 32) as u32)
+}
+
+/// Mixes a text into a hash, eight bytes at a time; the last eight may overlap those before.
+#[inline]
+fn mix(hash: u64, text: &[u8]) -> u64 {
+    let step = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let (words, _) = text.as_chunks::<8>();
+    match (text.last_chunk::<8>(), text.first_chunk::<4>(), text.last_chunk::<4>()) {
+        (Some(last), ..) => {
+            let hash = words.iter().fold(hash, |hash, word| step(hash, u64::from_le_bytes(*word)));
+            step(hash, u64::from_le_bytes(*last))
+        }
+        (_, Some(first), Some(last)) => {
+            step(hash, u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last)))
+        }
+        _ => text.iter().fold(hash, |hash, byte| step(hash, u64::from(*byte))),
+    }
 }
 
 #[cfg(test)]
