@@ -3,9 +3,9 @@
 //! Invariant: the only module of this crate with unsafe code.
 #![allow(unsafe_code)]
 
-use std::ffi::CString;
-use std::io;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::{io, ptr};
 
 /// What [`fork`] returns, and to whom.
 #[derive(Debug)]
@@ -34,14 +34,17 @@ pub fn fork() -> io::Result<Forked> {
     }
 }
 
-/// Gives freed memory that the allocator keeps back to the system, where the allocator is one that can.
+/// Gives freed memory that the allocator keeps back to the system.
 pub fn give_memory_back() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: the allocator takes its own locks, and moves nothing that is in use.
+    // SAFETY: the name is a text of C, and the call takes and gives no value. The allocator has locks of its own, and moves nothing that
+    // is in use.
     unsafe {
-        libc::malloc_trim(0);
+        tikv_jemalloc_sys::mallctl(ALL_ARENAS.as_ptr(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), 0);
     }
 }
+
+/// What has jemalloc give back the memory of all arenas: 4096 is `MALLCTL_ARENAS_ALL`.
+const ALL_ARENAS: &CStr = c"arena.4096.purge";
 
 /// A second descriptor, closed on `exec`, of what the process has inherited under a number.
 ///
