@@ -404,6 +404,24 @@ fn what_becomes_http_has_the_rules_of_its_frontend() {
     terse.end();
 }
 
+/// What must stay bytes is closed where it would become HTTP.
+#[test]
+fn a_line_of_bytes_never_becomes_http() {
+    let web = Server::body("web");
+    for rules in ["tcp-request inspect-delay 15s\n tcp-request content switch-mode http if HTTP", ""] {
+        let text = format!(
+            "{DEFAULTS}\nfrontend web\n mode tcp\n bind fd@${{web}} proto none\n {rules}\n default_backend web\n{} mode http\n",
+            backend("web", &web)
+        );
+        let terse = Terse::with(&text).listen("web").start();
+        let mut client = terse.client();
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(client.rest(), b"", "{rules}");
+        terse.end();
+    }
+    assert_eq!(web.accepted(), 0);
+}
+
 #[test]
 fn bytes_become_http() {
     let web = Server::body("web");

@@ -253,6 +253,37 @@ fn lines_of_its_own_that_mode_tcp_has_no_use_for_are_told_where_they_stand() {
     assert_eq!(told, ["10", "11", "13"]);
 }
 
+/// `proto` names a version of HTTP, or none of them.
+#[test]
+fn protocols_fit_their_modes() {
+    let told = |text: &str| remarks(&format!("{TIMEOUTS}{text}"));
+    for (mode, bind, server, expected) in [
+        ("http", "proto h2", "proto h2", None),
+        ("tcp", "proto none", "", None),
+        ("tcp", "proto h2", "", Some("'proto' names a version of HTTP, and connections of mode tcp are none")),
+        ("http", "proto none", "", Some("'proto none' is for connections of mode tcp")),
+        ("tcp", "", "proto h2", Some("MUX protocol is not usable for server 's'")),
+    ] {
+        let said = told(&format!("listen l\n mode {mode}\n bind :80 {bind}\n server s 127.0.0.1:7 {server}\n"));
+        match expected {
+            None => assert_eq!(said, [""; 0], "{mode} {bind} {server}"),
+            Some(part) => assert!(said.len() == 1 && said[0].contains(part), "{mode} {bind} {server}: {said:?}"),
+        }
+    }
+}
+
+/// A frontend whose rules switch connections to HTTP has rules on requests.
+#[test]
+fn rules_on_requests_stay_where_connections_are_switched() {
+    let told = |switch: &str| {
+        let text =
+            format!("frontend f\n mode tcp\n bind :80\n{switch} http-request deny\n default_backend b\nbackend b\n mode http\n");
+        remarks(&format!("{TIMEOUTS}{text}")).iter().filter(|line| line.contains("'http-request' rules ignored")).count()
+    };
+    let delay = " tcp-request inspect-delay 1s\n";
+    assert_eq!((told(&format!("{delay} tcp-request content switch-mode http if HTTP\n")), told(delay)), (0, 1));
+}
+
 #[test]
 fn modes_are_not_compared_where_a_line_was_refused() {
     for back in ["backend b from NOPE\n mode tcp\n", "backend b\n mode tpc\n", "defaults\n mode tpc\nbackend b\n"] {
