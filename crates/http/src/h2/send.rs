@@ -237,7 +237,8 @@ fn fields(encoder: &mut Encoder, fields: &Fields, out: &mut Vec<u8>) {
         }
         let long;
         let name = match small.get_mut(..name.len()) {
-            _ if !name.iter().any(u8::is_ascii_uppercase) => name,
+            // Without a way out of the loop, the bytes are looked up side by side.
+            _ if !name.iter().fold(false, |found, byte| found | byte.is_ascii_uppercase()) => name,
             Some(small) => {
                 small.copy_from_slice(name);
                 small.make_ascii_lowercase();

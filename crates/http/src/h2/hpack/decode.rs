@@ -68,7 +68,6 @@ impl Decoder {
             if (0x40..0x80).contains(&first) {
                 self.table.add(&lines[line.name.clone()], &lines[line.value.clone()], (0, 0));
             }
-            lines.extend_from_slice(b"\r\n");
             if !field(lines, line) {
                 return Err(Stop::Enough);
             }
@@ -86,14 +85,15 @@ impl Decoder {
     }
 
     fn indexed(&self, block: &mut &[u8], lines: &mut Vec<u8>) -> Option<Line> {
-        let (name, value) = self.entry(integer::take(block, 7)?)?;
+        let index = integer::take(block, 7)?.checked_sub(1)?;
+        let (line, name) = match STATIC.get(index) {
+            Some((name, _)) => (static_line(index), name.len()),
+            None => self.table.line(index - STATIC.len())?,
+        };
         let start = lines.len();
-        lines.reserve(name.len() + value.len() + 4);
-        lines.extend_from_slice(name);
-        lines.extend_from_slice(b": ");
-        lines.extend_from_slice(value);
-        let name = start..start + name.len();
-        Some(Line { value: name.end + 2..lines.len(), name, never_indexed: false })
+        lines.extend_from_slice(line);
+        let name = start..start + name;
+        Some(Line { value: name.end + 2..lines.len() - 2, name, never_indexed: false })
     }
 
     fn literal(&self, block: &mut &[u8], prefix: u32, lines: &mut Vec<u8>) -> Option<Line> {
@@ -106,9 +106,49 @@ impl Decoder {
         let name = start..lines.len();
         lines.extend_from_slice(b": ");
         text(block, lines)?;
-        Some(Line { value: name.end + 2..lines.len(), name, never_indexed })
+        let value = name.end + 2..lines.len();
+        lines.extend_from_slice(b"\r\n");
+        Some(Line { value, name, never_indexed })
     }
 }
+
+/// An entry of the static table as a line of a head.
+#[inline]
+fn static_line(index: usize) -> &'static [u8] {
+    let (bytes, ends) = &STATIC_LINES;
+    let start = if index == 0 { 0 } else { ends[index - 1] };
+    &bytes[usize::from(start)..usize::from(ends[index])]
+}
+
+/// All of them, one behind the other, and where each ends.
+static STATIC_LINES: ([u8; STATIC_BYTES], [u16; STATIC.len()]) = {
+    let (mut bytes, mut ends) = ([0; STATIC_BYTES], [0; STATIC.len()]);
+    let (mut at, mut i) = (0, 0);
+    while i < STATIC.len() {
+        let parts: [&[u8]; 4] = [STATIC[i].0, b": ", STATIC[i].1, b"\r\n"];
+        let mut part = 0;
+        while part < parts.len() {
+            let mut byte = 0;
+            while byte < parts[part].len() {
+                bytes[at] = parts[part][byte];
+                (at, byte) = (at + 1, byte + 1);
+            }
+            part += 1;
+        }
+        ends[i] = at as u16;
+        i += 1;
+    }
+    (bytes, ends)
+};
+
+const STATIC_BYTES: usize = {
+    let (mut bytes, mut i) = (0, 0);
+    while i < STATIC.len() {
+        bytes += STATIC[i].0.len() + STATIC[i].1.len() + 4;
+        i += 1;
+    }
+    bytes
+};
 
 /// Appends a string (RFC 7541 section 5.2).
 fn text(block: &mut &[u8], lines: &mut Vec<u8>) -> Option<()> {

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 pub(super) struct Table {
     /// The oldest first.
     entries: VecDeque<Entry>,
+    /// Each entry as a line of a head: `name: value CR LF`.
     bytes: Vec<u8>,
     /// What was cut off in front of `bytes`, since the connection began.
     cut: usize,
@@ -33,6 +34,9 @@ pub(super) enum Match {
     Name(usize),
 }
 
+/// What a line has beside name and value.
+const LINE_BYTES: usize = 4;
+
 impl Default for Table {
     fn default() -> Table {
         Table { entries: VecDeque::new(), bytes: Vec::new(), cut: 0, size: 0, limit: TABLE_BYTES }
@@ -47,7 +51,16 @@ impl Table {
         let entry = self.entries.get(place)?;
         let from = &self.bytes[entry.at - self.cut..];
         let (name, rest) = from.split_at(entry.name as usize);
-        Some((name, &rest[..entry.value as usize]))
+        Some((name, &rest[2..2 + entry.value as usize]))
+    }
+
+    /// The same as a line of a head, and how long its name is.
+    #[inline]
+    pub(super) fn line(&self, age: usize) -> Option<(&[u8], usize)> {
+        let place = self.entries.len().checked_sub(age + 1)?;
+        let entry = self.entries.get(place)?;
+        let at = entry.at - self.cut;
+        Some((&self.bytes[at..at + (entry.name + entry.value) as usize + LINE_BYTES], entry.name as usize))
     }
 
     pub(super) fn limit(&self) -> usize {
@@ -68,8 +81,9 @@ impl Table {
             return;
         }
         let at = self.cut + self.bytes.len();
-        self.bytes.extend_from_slice(name);
-        self.bytes.extend_from_slice(value);
+        for part in [name, b": ", value, b"\r\n"] {
+            self.bytes.extend_from_slice(part);
+        }
         self.entries.push_back(Entry { at, name: name.len() as u32, value: value.len() as u32, hashes });
         self.size += size;
     }
