@@ -1,7 +1,8 @@
 //! Memory that load took and the allocator keeps: given back to the system once the load is over.
 //!
-//! The allocator keeps freed memory in arenas, one or two a thread, of which only the end shrinks by itself. Giving all of it back walks
-//! the arenas under their locks, so it waits until workers have little to do, and is done once after each spell of work.
+//! The allocator (jemalloc) keeps freed memory in arenas, which give it back as they are used: a process that has nothing to do any more
+//! would keep it. Giving all of it back walks the arenas under their locks, so it waits until workers have little to do, and is done once
+//! after each spell of work.
 
 use super::sys;
 use std::sync::Arc;
