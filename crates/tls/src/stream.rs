@@ -18,8 +18,14 @@ impl Secured {
     /// # Errors
     /// Why it failed.
     pub async fn into_stream(self) -> Result<Stream, Failure> {
-        poll_fn(|cx| self.poll_handshake(cx)).await?;
-        Ok(Stream(self))
+        // Borrowed as its only owner does, it may be sent to another thread in the middle of this.
+        let mut own = self;
+        poll_fn(|cx| {
+            let own = &mut own;
+            own.poll_handshake(cx)
+        })
+        .await?;
+        Ok(Stream(own))
     }
 }
 
