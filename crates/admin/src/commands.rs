@@ -23,6 +23,7 @@ mod limits;
 mod membership;
 mod memory;
 mod pattern;
+mod peers;
 mod process;
 mod publication;
 pub(crate) mod resolvers;
@@ -64,6 +65,7 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     publication::COMMANDS,
     pattern::COMMANDS,
     process::COMMANDS,
+    peers::COMMANDS,
     resolvers::COMMANDS,
     server::COMMANDS,
     servers::COMMANDS,

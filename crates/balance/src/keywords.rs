@@ -15,7 +15,7 @@ mod refused;
 pub mod server;
 mod server_words;
 mod states;
-mod table;
+pub mod table;
 
 use crate::settings::FarmSettings;
 use terse_config::params::{self, Standing};

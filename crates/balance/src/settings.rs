@@ -178,6 +178,8 @@ pub struct ServerSettings {
     pub websocket: WebSocket,
     /// `idle-ping`: how often a connection of HTTP/2 is pinged while nothing comes; never where it is zero.
     pub idle_ping: Duration,
+    /// `shard`: the part of tables that a peer is sent; 0: all.
+    pub shard: u32,
 }
 
 /// `ws`: the version of HTTP that WebSocket is spoken over to a server.
@@ -377,6 +379,7 @@ impl Default for ServerSettings {
             protocol: None,
             websocket: WebSocket::default(),
             idle_ping: Duration::ZERO,
+            shard: 0,
         }
     }
 }

@@ -11,10 +11,13 @@
 //! Invariants:
 //! * There are never more entries than `size`. A full table drops the oldest that nobody tracks, or (`nopurge`) takes no new one.
 //! * An entry that is tracked is never dropped.
+//! * Whatever changes an entry and is to be told to others touches it by its table, after the change.
 //! * No clock is read: times are arguments, in milliseconds of a clock that all callers share and that only goes on.
 
 mod data;
 mod entry;
+mod exchange;
+mod feed;
 mod layout;
 mod names;
 mod rate;
@@ -24,16 +27,19 @@ mod tracked;
 
 pub use data::{Data, Shape};
 pub use entry::Entry;
+pub use exchange::Part;
 pub use layout::Layout;
 pub use settings::{KeyKind, ServerKeyKind, Stored, TableLine, TableSettings};
 pub use tracked::{Held, Tracked};
 
+use feed::Feed;
 use names::Names;
 use rate::Rate;
 use shard::{Locked, Shard};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
+use tokio::sync::Notify;
 
 /// A stick table.
 #[derive(Debug)]
@@ -44,6 +50,8 @@ pub struct Table {
     shards: Box<[Shard]>,
     used: AtomicUsize,
     names: Names,
+    /// What is to be told of it to others; nothing where it is not shared.
+    feed: Option<Feed>,
 }
 
 impl Table {
@@ -52,7 +60,14 @@ impl Table {
         let layout = Layout::new(&[&settings.store, also].concat());
         let shards = (settings.size / ENTRIES_OF_A_SHARD).next_power_of_two().clamp(1, MOST_SHARDS);
         let shards = (0..shards).map(|_| Shard::default()).collect();
-        Table { name, settings, layout, shards, used: AtomicUsize::new(0), names: Names::default() }
+        Table { name, settings, layout, shards, used: AtomicUsize::new(0), names: Names::default(), feed: None }
+    }
+
+    /// The same table, shared: what changes in it is kept for [`Table::changed`], and `wake` is told.
+    #[must_use]
+    pub fn shared(mut self, wake: Arc<Notify>) -> Table {
+        self.feed = Some(Feed::new(wake));
+        self
     }
 
     /// Its name: that of its section.
@@ -109,7 +124,7 @@ impl Table {
     /// Keeps the entry of a key in its table, made if there is none, without counting anything; nothing when there is no room.
     pub fn hold(&self, key: &[u8], now_ms: u64) -> Option<Held> {
         let entry = self.enter(key, now_ms, |entry| entry.hold())?;
-        entry.touch(now_ms);
+        self.touch(&entry, now_ms);
         Some(Held(entry))
     }
 
@@ -120,7 +135,37 @@ impl Table {
         self.add(&entry, Data::ConnCur, 0, 1, now_ms);
         self.add(&entry, Data::ConnCnt, 0, 1, now_ms);
         self.add(&entry, Data::ConnRate, 0, 1, now_ms);
+        self.mark(&entry);
         Some(Tracked { table: self.clone(), entry })
+    }
+
+    /// Says that an entry is still of use: its time begins anew, and others are told what it holds.
+    pub fn touch(&self, entry: &Entry, now_ms: u64) {
+        entry.touch(now_ms);
+        self.mark(entry);
+    }
+
+    /// Entries that have changed since this was asked last, each once: those that are still there.
+    pub fn changed(&self, now_ms: u64) -> Vec<Arc<Entry>> {
+        let Some(feed) = &self.feed else { return Vec::new() };
+        let found = feed.take().into_iter().filter_map(|key| self.find(&key, now_ms));
+        found.inspect(|entry| entry.unmark()).collect()
+    }
+
+    /// Nobody asks for changes any more.
+    pub fn stop_sharing(&self) {
+        if let Some(feed) = &self.feed {
+            feed.close();
+        }
+    }
+
+    /// Notes that an entry has changed.
+    fn mark(&self, entry: &Entry) {
+        if let Some(feed) = &self.feed
+            && entry.mark()
+        {
+            feed.push(entry.key());
+        }
     }
 
     /// What an entry holds; nothing when it is not stored. A name is no number.
@@ -237,6 +282,7 @@ impl Table {
             && let Some(cell) = entry.cells.get(at)
         {
             let _ = cell.fetch_update(Relaxed, Relaxed, |now| now.checked_sub(1));
+            self.mark(entry);
         }
     }
 

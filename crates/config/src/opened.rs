@@ -59,6 +59,7 @@ enum Side {
     Cache,
     CrtStore,
     HealthCheck,
+    Peers,
 }
 
 /// Where the lines that follow belong.
@@ -276,6 +277,7 @@ fn sides(kind: SectionKind) -> &'static [Side] {
         SectionKind::Cache => &[Side::Cache],
         SectionKind::CrtStore => &[Side::CrtStore],
         SectionKind::HealthCheck => &[Side::HealthCheck],
+        SectionKind::Peers => &[Side::Peers],
         SectionKind::Global | SectionKind::Defaults => &[],
     }
 }

@@ -90,8 +90,7 @@ pub static REFUSED_SECTIONS: &[(&str, &str)] = &[
 
 /// Sections of HAProxy's that do nothing as long as no line refers to them, and such lines are refused. They are left out, with a
 /// warning.
-pub static IDLE_SECTIONS: &[(&str, &str)] =
-    &[("mailers", "no mail is sent; watch the logs"), ("peers", "stick tables are not shared between processes")];
+pub static IDLE_SECTIONS: &[(&str, &str)] = &[("mailers", "no mail is sent; watch the logs")];
 
 #[cfg(test)]
 mod tests {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// The kinds of section that hold keywords.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u16)]
+#[repr(u32)]
 pub enum SectionKind {
     /// `global`: the process.
     Global = 1,
@@ -43,11 +43,13 @@ pub enum SectionKind {
     CrtStore = 16384,
     /// `healthcheck`: how servers are checked.
     HealthCheck = 32768,
+    /// `peers`: processes that share stick tables.
+    Peers = 65536,
 }
 
 /// A set of kinds of section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sections(pub u16);
+pub struct Sections(pub u32);
 
 impl Sections {
     /// `global` alone.
@@ -59,9 +61,9 @@ impl Sections {
     /// `defaults`, `backend`, `listen`.
     pub const BACK: Sections = Sections(2 | 8 | 16);
     /// `frontend` alone.
-    pub const FRONTEND: Sections = Sections(SectionKind::Frontend as u16);
+    pub const FRONTEND: Sections = Sections(SectionKind::Frontend as u32);
     /// `backend` alone.
-    pub const BACKEND: Sections = Sections(SectionKind::Backend as u16);
+    pub const BACKEND: Sections = Sections(SectionKind::Backend as u32);
     /// `frontend`, `listen`.
     pub const FRONT_ONLY: Sections = Sections(4 | 16);
     /// `backend`, `listen`.
@@ -90,6 +92,8 @@ impl Sections {
     pub const CRT_STORE: Sections = Sections(16384);
     /// `healthcheck`.
     pub const HEALTH_CHECK: Sections = Sections(32768);
+    /// `peers`.
+    pub const PEERS: Sections = Sections(65536);
 
     /// The kinds in the set, in the manual's order.
     pub fn kinds(self) -> impl Iterator<Item = SectionKind> {
@@ -98,7 +102,7 @@ impl Sections {
 
     /// Whether a kind is in the set.
     pub const fn has(self, kind: SectionKind) -> bool {
-        self.0 & kind as u16 != 0
+        self.0 & kind as u32 != 0
     }
 
     /// Both sets.
@@ -116,7 +120,7 @@ impl fmt::Display for Sections {
 
 impl SectionKind {
     /// All kinds, in the manual's order.
-    pub const ALL: [SectionKind; 16] = [
+    pub const ALL: [SectionKind; 17] = [
         SectionKind::Global,
         SectionKind::Defaults,
         SectionKind::Frontend,
@@ -133,6 +137,7 @@ impl SectionKind {
         SectionKind::Cache,
         SectionKind::CrtStore,
         SectionKind::HealthCheck,
+        SectionKind::Peers,
     ];
 
     /// The kind that a word opens.
@@ -159,6 +164,7 @@ impl SectionKind {
             SectionKind::Cache => "cache",
             SectionKind::CrtStore => "crt-store",
             SectionKind::HealthCheck => "healthcheck",
+            SectionKind::Peers => "peers",
         }
     }
 

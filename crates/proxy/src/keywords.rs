@@ -15,6 +15,7 @@ mod identity;
 mod limits;
 mod options;
 pub(crate) mod pages;
+pub(crate) mod peers;
 mod probes;
 mod refused;
 mod routing;
@@ -43,6 +44,7 @@ pub const KEYWORDS: &[&[Keyword]] = &[
     crate::cache::KEYWORDS,
     attempts::KEYWORDS,
     pages::KEYWORDS,
+    peers::KEYWORDS,
     accepted::KEYWORDS,
     spelling::KEYWORDS,
     conformance::KEYWORDS,
@@ -153,7 +155,7 @@ pub(crate) mod tests {
         let mut seen = std::collections::HashMap::new();
         for keyword in KEYWORDS.iter().copied().flatten() {
             for name in keyword.old_names.iter().chain([&keyword.name]) {
-                let sections: &mut u16 = seen.entry(*name).or_default();
+                let sections: &mut u32 = seen.entry(*name).or_default();
                 assert_eq!(*sections & keyword.sections.0, 0, "{name}");
                 *sections |= keyword.sections.0;
             }

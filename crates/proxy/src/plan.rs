@@ -70,6 +70,8 @@ pub struct Plan {
     pub binds: Vec<Bind>,
     /// Stick tables, in the order of their lines.
     pub tables: Vec<Arc<Table>>,
+    /// Who shares them, in the order of sections.
+    pub peers: Vec<Circle>,
     /// What `global` says about tracking.
     pub tracking: TrackSettings,
     /// When the process started: the time of tables is counted from here.
@@ -122,6 +124,15 @@ pub struct Plan {
     pub scripts: Option<Arc<dyn Library>>,
     /// How much of its time each worker computes, in percent of the last second.
     pub busy_percents: Box<[AtomicU8]>,
+}
+
+/// A `peers` section at work.
+#[derive(Debug)]
+pub struct Circle {
+    /// Who shares what.
+    pub group: Arc<terse_peers::Group>,
+    /// Where this process listens for the others.
+    pub binds: Vec<BindSettings>,
 }
 
 impl Plan {

@@ -223,7 +223,7 @@ pub fn choose(stream: &mut Stream, backend: &Backend, sticking: &Sticking, affin
                     affinity.server =
                         known(table, &entry, &backend.farm, now_ms).filter(|server| usable(server)).map(|server| server.index());
                 }
-                entry.touch(now_ms);
+                table.touch(&entry, now_ms);
             }
             if rule.stores && learning.len() < MOST_LEARNT {
                 learning.push((table.clone(), key.into()));
@@ -264,7 +264,7 @@ pub fn learn(stream: &mut Stream, backend: &Backend) {
                 ServerKeyKind::Name => table.set_name(&entry, Data::ServerKey, server.name()),
                 ServerKeyKind::Address => table.set_name(&entry, Data::ServerKey, &server.address().to_string()),
             }
-            entry.touch(now_ms);
+            table.touch(&entry, now_ms);
         }
     }
 }

@@ -118,6 +118,7 @@ pub(crate) fn load(text: &str) -> (Option<crate::plan::Plan>, Vec<String>) {
         started: Instant::now(),
         sinks: log::Sinks::new(|_| Err(std::io::ErrorKind::NotFound.into())),
         notices: None,
+        local_peer: "a".into(),
     };
     let mut diagnostics = Diagnostics::default();
     let plan = build(config, &host, &mut diagnostics);

@@ -257,6 +257,7 @@ fn plan(
         started: Instant::now(),
         sinks: Sinks::new(sys::duplicate),
         notices: Some(Arc::new(move |_, line| said.warn(line))),
+        local_peer: config.environment.variables.get(LOCAL_PEER).map_or_else(|| "".into(), |name| name.as_str().into()),
     };
     let admin = AdminSettings::take(&mut config);
     let mut environment: Vec<(String, String)> = config.environment.variables.clone().into_iter().collect();
@@ -316,8 +317,9 @@ fn fixed_descriptors(plan: &Plan, wanted: &[Wanted], admin: &AdminSettings, work
     let checks = plan.server_count() + backends.iter().map(agents).sum::<usize>();
     let commands = if admin.sockets.is_empty() { 0 } else { admin.maxconn() };
     let messages: usize = plan.syslog.forwarders.iter().map(|forwarder| forwarder.settings.maxconn).sum();
+    let peers: usize = plan.peers.iter().map(|circle| terse_peers::descriptors(&circle.group)).sum();
     let names = if plan.resolvers.is_empty() { 0 } else { terse_names::MOST_SOCKETS };
-    let apart = commands + messages + plan.syslog.carriers.len() + names;
+    let apart = commands + messages + peers + plan.syslog.carriers.len() + names;
     (2 * listeners + checks + WORKER_DESCRIPTORS * workers + engines + apart) as u64
 }
 

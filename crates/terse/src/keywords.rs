@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn no_two_crates_bring_the_same_keyword() {
-        let mut seen: HashMap<&str, u16> = HashMap::new();
+        let mut seen: HashMap<&str, u32> = HashMap::new();
         for keyword in tables().into_iter().flatten() {
             for name in keyword.old_names.iter().chain([&keyword.name]) {
                 let sections = seen.entry(name).or_default();

@@ -4,6 +4,7 @@
 
 pub mod args;
 pub mod check;
+pub mod circles;
 pub mod configuration;
 pub mod course;
 pub mod crew;

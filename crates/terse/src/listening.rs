@@ -1,11 +1,11 @@
 //! From the plan's `bind` lines to the listeners of each worker.
 
 use crate::args::{Action, Arguments};
-use crate::intakes;
 use crate::process::settings::{Account, Who};
 use crate::process::{ProcessSettings, identity, sys};
 use crate::sockets::unix::FileOptions;
 use crate::sockets::{Endpoint, Listening, Options, Wanted};
+use crate::{circles, intakes};
 use socket2::{Domain, SockRef};
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
@@ -19,8 +19,8 @@ use terse_proxy::settings::{BindSettings, Mode};
 /// One worker's ways to connections, each with the index of its `bind` line.
 pub type Listeners = Vec<(usize, Access)>;
 
-/// What is to be opened for all `bind` lines, and behind them for all `stats socket` lines and those of
-/// `log-forward` sections. Addresses that cannot be read and users
+/// What is to be opened for all `bind` lines, and behind them for all `stats socket` lines, those of
+/// `log-forward` sections and those of `peers` sections. Addresses that cannot be read and users
 /// that do not exist are alerts.
 pub fn wanted(
     plan: &Plan,
@@ -46,6 +46,10 @@ pub fn wanted(
         let mut bind = bind.clone();
         bind.backlog = bind.backlog.or(forwarder.settings.backlog);
         add(plan.binds().len() + admin.sockets.len() + index, &bind, &forwarder.name, 1);
+    }
+    let first = circles::first_line(plan, admin.sockets.len());
+    for (index, (_, _, name, bind)) in circles::binds(plan).enumerate() {
+        add(first + index, bind, name, 1);
     }
     all
 }

@@ -42,6 +42,10 @@ pub struct Service {
     pub listeners: Vec<Listeners>,
     /// Sockets that messages of syslog come in by.
     pub intakes: Vec<Intake>,
+    /// Sockets that other processes of `peers` sections come in by.
+    pub peers: Vec<terse_peers::Listening>,
+    /// Whether there was a process before, in whose place this one is.
+    pub replaces: bool,
     /// The listeners once more, for the process that replaces this one.
     pub exported: Arc<Exported>,
     /// What `global` says about the process.
@@ -70,7 +74,7 @@ impl Service {
     }
 
     async fn serve(self, ready: impl FnOnce() -> io::Result<()>) -> io::Result<Outcome> {
-        let Service { plan, engines, listeners, intakes, exported, process, stats, lifeline, report } = self;
+        let Service { plan, engines, listeners, intakes, peers, replaces, exported, process, stats, lifeline, report } = self;
         let (give, mut orders) = unbounded_channel();
         tokio::spawn(forward(Signals::new()?, give.clone()));
         let (control, state) = watch::channel(Control::Running);
@@ -107,6 +111,9 @@ impl Service {
         tokio::spawn(terse_balance::check::run(plan.templates.wardens().clone(), farms, Arc::new(surroundings)));
         tokio::spawn(terse_proxy::ocsp::run(plan.clone()));
         tokio::spawn(trim::watch(plan.clone()));
+        let groups: Vec<_> = plan.peers.iter().map(|circle| circle.group.clone()).collect();
+        let (part, parting) = watch::channel(false);
+        let sharing = tokio::spawn(terse_peers::run(groups, peers, replaces, parting));
         if let Some(queue) = shared.queue.filter(|queue| !queue.engines().is_empty()) {
             let voice = Voice { logger: Logger::new(&plan.sinks), report: report.clone() };
             tokio::spawn(engines::watch(queue, plan.clone(), voice));
@@ -121,7 +128,7 @@ impl Service {
                 doubts.alert(format_args!("Cannot answer on stats sockets: {error}"));
             }
         });
-        let cut = stats.abort_handle();
+        let (cut, hurry) = (stats.abort_handle(), sharing.abort_handle());
         let mut voice = Voice { logger: Logger::new(&plan.sinks), report };
         let leave = Leave { grace: process.grace, most: process.hard_stop_after };
         let turn = |turn| match turn {
@@ -129,8 +136,10 @@ impl Service {
                 // What the next process listens on as well must not be answered here any more.
                 exported.close();
                 say.send_replace(true);
+                part.send_replace(true);
                 if turn == Turn::Stop {
                     cut.abort();
+                    hurry.abort();
                 }
                 courier.iter().for_each(Courier::stop_listening);
                 let drain = turn == Turn::Drain;
@@ -142,6 +151,10 @@ impl Service {
             Turn::Report => states::servers(&plan, &mut voice),
         };
         let outcome = course::run(&mut crew, &mut orders, leave, turn).await;
+        // The next process learns what is known here; that has its own limit. Of workers that have failed nobody was told to go.
+        if outcome.failures.is_empty() {
+            let _ = sharing.await;
+        }
         // What was asked is answered.
         let _ = tokio::time::timeout(LAST_WORDS, stats).await;
         drop(context);

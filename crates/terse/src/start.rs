@@ -15,7 +15,7 @@ use crate::sockets::{self, Pool, Sockets, Taken, Wanted};
 use crate::stats::Stats;
 use crate::takeover::send::Exported;
 use crate::takeover::{borrow, receive};
-use crate::{engines, intakes};
+use crate::{circles, engines, intakes};
 use rustix::process::{Signal, kill_process, setpriority_process};
 use std::fmt::Display;
 use std::io;
@@ -63,6 +63,7 @@ pub fn start(arguments: &Arguments, configuration: Configuration, standing: Stan
     for listening in &sockets.list {
         exported.add(&listening.socket, listening.interface.as_deref()).map_err(because("Cannot duplicate a listener"))?;
     }
+    let peers = circles::take(&configuration, &mut sockets.list);
     let intakes = intakes::take(&configuration, &mut sockets.list)?;
     if lifeline.is_none()
         && let Some(path) = pid_path(arguments, process.pidfile.as_deref(), launch.is_some())
@@ -96,7 +97,8 @@ pub fn start(arguments: &Arguments, configuration: Configuration, standing: Stan
     let plan = Arc::new(plan);
     let listeners = listening::deal(std::mem::take(&mut sockets.list), &plan);
     let quiet = report.clone();
-    let service = Service { plan, engines, listeners, intakes, exported, process, stats, lifeline, report };
+    let replaces = !arguments.old.is_empty() || arguments.takeover.is_some() || lifeline.as_ref().is_some_and(Lifeline::is_reload);
+    let service = Service { plan, engines, listeners, intakes, peers, replaces, exported, process, stats, lifeline, report };
     let ready = || {
         told.iter().for_each(|line| quiet.notice(line));
         leave_terminal(launch, &null, &quiet)

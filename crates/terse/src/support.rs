@@ -173,7 +173,8 @@ mod tests {
         let kind = |class: &str, name| known.standing(class, name).map(|standing| standing.kind);
         for (class, name, expected) in [
             ("section", "resolvers", "done"),
-            ("section", "peers", "accepted"),
+            ("section", "peers", "done"),
+            ("section", "mailers", "accepted"),
             ("global", "maxconn", "done"),
             ("proxy", "timeout client", "done"),
             ("proxy", "contimeout", "done"),

@@ -28,7 +28,6 @@ const ABSENT: &[Absent] = &[
     absent("reload", MASTER),
     absent("set anon", "nothing is hidden in answers"),
     absent("set ssl ech", ECH),
-    absent("show peers", "tables are not shared with other machines"),
     absent("show proc", MASTER),
     absent("show quic", "there is no QUIC"),
     absent("show ssl ech", ECH),

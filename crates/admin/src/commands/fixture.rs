@@ -118,6 +118,7 @@ fn plan(text: &str) -> (Plan, AdminSettings) {
         started: Instant::now(),
         sinks: Sinks::new(|_| Err(io::ErrorKind::NotFound.into())),
         notices: None,
+        local_peer: "a".into(),
     };
     let mut built = Diagnostics::default();
     let plan = build::build(config, &host, &mut built);

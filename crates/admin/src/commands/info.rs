@@ -10,6 +10,7 @@ use crate::settings::Level;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, UNIX_EPOCH};
+use terse_peers::Peer;
 use terse_proxy::connection::counters::{COUNTERS as HTTP2, NO_PONG, SERVERS};
 use terse_tls::COUNTERS;
 
@@ -214,8 +215,8 @@ const ITEMS: &[Item] = &[
     }),
     item(54, "Unstoppable Jobs", "Of these those that a stop does not end", zero_gauge),
     item(55, "Listeners", "Listeners", |s| Some(Figure::gauge(s.context.host.listeners()))),
-    item(56, "ActivePeers", "Peers that are known", zero_gauge),
-    item(57, "ConnectedPeers", "Peers that are connected", zero_gauge),
+    item(56, "ActivePeers", "Peers that are known", |s| Some(Figure::gauge(peers(s.context, |_| true)))),
+    item(57, "ConnectedPeers", "Peers that are connected", |s| Some(Figure::gauge(peers(s.context, Peer::is_connected)))),
     item(58, "DroppedLogs", "Lines of logs that could not be sent", |s| Some(Figure::gauge(s.context.plan.sinks.dropped()))),
     item(59, "BusyPolling", "Whether workers poll all the time: no", zero_gauge),
     item(60, "FailedResolutions", "Names that could not be looked up", zero_gauge),
@@ -391,6 +392,12 @@ fn limit(name: &str) -> Figure {
 /// Workers have no queue that they would not have gone through when somebody asks.
 fn waiting_jobs(s: &Snapshot<'_>) -> Option<Figure> {
     Some(Figure::gauge(s.context.queue.as_ref().map_or(0, |queue| queue.numbers().waiting.load(Relaxed))))
+}
+
+/// How many peers there are of which that holds.
+fn peers(context: &Context, holds: impl Fn(&Peer) -> bool) -> usize {
+    let groups = context.plan.peers.iter().map(|circle| &circle.group);
+    groups.flat_map(|group| &group.peers).filter(|peer| holds(peer)).count()
 }
 
 fn zero_gauge(_: &Snapshot<'_>) -> Option<Figure> {

@@ -160,8 +160,9 @@ fn one(call: &Call<'_>, table: &Table, entry: Option<Arc<Entry>>, rest: &[Word],
         Act::Clear if table.remove(&entry) => Ok(Answer::Done),
         Act::Clear => Err(Message::error("Entry currently in use, cannot remove")),
         Act::Set => {
-            entry.touch(now_ms);
-            set(table, &entry, rest, now_ms)
+            let answer = set(table, &entry, rest, now_ms);
+            table.touch(&entry, now_ms);
+            answer
         }
     }
 }

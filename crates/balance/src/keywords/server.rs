@@ -189,7 +189,7 @@ pub(super) const FULLCONN: Keyword =
     });
 
 pub(super) const DEFAULT_SERVER: Keyword = Keyword {
-    sections: Sections::BACK,
+    sections: Sections::BACK.or(Sections::PEERS),
     ..done(
         "default-server",
         "[name <name>] [from <base>] [<parameter>...]",

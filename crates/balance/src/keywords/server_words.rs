@@ -253,7 +253,10 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     refused("check-pool-conn-name", "<name>", "Names the connections that checks use.", LATER),
     refused("namespace", "<name>", "Connects from another network namespace.", "network namespaces are not built"),
     refused("strict-maxconn", "", "Counts idle connections against 'maxconn', too.", LATER),
-    refused("shard", "<number>", "Gives a peer its share of the tables.", "there are no peers"),
+    done("shard", "<number>", "Sends a peer that part of the tables alone, of as many as 'shards' says.", |args, draft| {
+        draft.server.shard = args.integer("<number>", 0..=i64::from(u32::MAX))? as u32;
+        Ok(())
+    }),
     refused("quic-cc-algo", "<algorithm>", "Says how QUIC avoids congestion.", "there is no QUIC"),
 ];
 

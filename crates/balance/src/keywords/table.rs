@@ -4,7 +4,7 @@ use super::done;
 use crate::table::{Data, KeyKind, ServerKeyKind, Shape, Stored, TableLine, TableSettings};
 use terse_config::params::{self, Param, ParamKind};
 use terse_config::words::parse_time;
-use terse_config::{Args, Fault, Keyword, Sections};
+use terse_config::{Args, Fault, Keyword, Place, Sections};
 
 pub(super) const STICK_TABLE: Keyword = Keyword {
     sections: Sections::PROXY_ONLY,
@@ -13,20 +13,7 @@ pub(super) const STICK_TABLE: Keyword = Keyword {
         "type {ip | ipv6 | integer | string [len <n>] | binary [len <n>]} size <n> [<parameter>...]",
         "Keeps what is known of clients, by a key; the section's name is the table's.",
         |args, scope| {
-            let mut draft = Draft { byte_rate_factor: 1, ..Draft::default() };
-            params::apply(args, "parameter", KEYWORDS, &mut draft)?;
-            let missing = |what: &str| Fault::new(0, format!("needs '{what}'"));
-            let settings = TableSettings {
-                key: draft.key.ok_or_else(|| missing("type"))?,
-                size: draft.size.ok_or_else(|| missing("size"))?,
-                expire_ms: draft.expire_ms,
-                no_purge: draft.no_purge,
-                server_key: draft.server_key,
-                byte_rate_factor: draft.byte_rate_factor,
-                store: draft.store,
-                write_to: draft.write_to,
-                place: scope.place.clone(),
-            };
+            let settings = read(args, &scope.place)?;
             let line: &mut TableLine = scope.section.settings.entry();
             if line.0.is_some() {
                 return Err(Fault::new(0, "may stand once in a section: its name is the table's"));
@@ -36,6 +23,26 @@ pub(super) const STICK_TABLE: Keyword = Keyword {
         },
     )
 };
+
+/// Reads the parameters of a table, up to the end of the line.
+pub fn read(args: &mut Args<'_>, place: &Place) -> Result<TableSettings, Fault> {
+    let mut draft = Draft { byte_rate_factor: 1, ..Draft::default() };
+    params::apply(args, "parameter", KEYWORDS, &mut draft)?;
+    let missing = |what: &str| Fault::new(0, format!("needs '{what}'"));
+    Ok(TableSettings {
+        key: draft.key.ok_or_else(|| missing("type"))?,
+        size: draft.size.ok_or_else(|| missing("size"))?,
+        expire_ms: draft.expire_ms,
+        no_purge: draft.no_purge,
+        server_key: draft.server_key,
+        byte_rate_factor: draft.byte_rate_factor,
+        store: draft.store,
+        write_to: draft.write_to,
+        receives_only: draft.receives_only,
+        peers: draft.peers,
+        place: place.clone(),
+    })
+}
 
 #[derive(Default, Debug)]
 pub(crate) struct Draft {
@@ -47,6 +54,8 @@ pub(crate) struct Draft {
     byte_rate_factor: u32,
     store: Vec<Stored>,
     write_to: Option<String>,
+    receives_only: bool,
+    peers: Option<String>,
 }
 
 /// The words of a `stick-table` line.
@@ -94,18 +103,19 @@ pub(crate) const KEYWORDS: &[Param<Draft>] = &[
             Ok(())
         },
     ),
-    Param {
-        name: "recv-only",
-        arguments: "",
-        summary: "What is counted here is not told to peers.",
-        kind: ParamKind::Accepted("there are no peers to tell it to"),
-    },
-    Param {
-        name: "peers",
-        arguments: "<section>",
-        summary: "Shares the table with other machines.",
-        kind: ParamKind::Refused("peers come later: a table belongs to one process"),
-    },
+    word(
+        "recv-only",
+        "",
+        "Learns from peers how many connections they have now, too: no rule here may count in it.",
+        |_, draft| {
+            draft.receives_only = true;
+            Ok(())
+        },
+    ),
+    word("peers", "<section>", "Shares the table with the peers of that section.", |args, draft| {
+        draft.peers = Some(args.need("<section>")?.to_owned());
+        Ok(())
+    }),
 ];
 
 const fn word(
@@ -128,7 +138,8 @@ fn key_kind(args: &mut Args<'_>) -> Result<KeyKind, Fault> {
         "binary" => KeyKind::Binary,
         other => return Err(args.fault(format!("unknown type '{other}'")).hint(known)),
     };
-    let len = if args.accept("len") { args.integer("<len>", 1..=LONGEST_KEY)? } else { USUAL_KEY };
+    let usual = if word == "string" { USUAL_KEY - 1 } else { USUAL_KEY };
+    let len = if args.accept("len") { args.integer("<len>", 1..=LONGEST_KEY)? } else { usual };
     Ok(of(usize::try_from(len).unwrap_or_default()))
 }
 
@@ -207,7 +218,7 @@ fn stored(data: Data, inside: Option<&str>) -> Result<Stored, String> {
 const MOST_MS: u32 = i32::MAX as u32;
 /// HAProxy's limit of counters by number.
 const MOST_ELEMENTS: u32 = 100;
-/// Bytes of keys that are text or binary, when nobody says.
+/// Bytes of keys that are binary, when nobody says; text has one less, as with HAProxy, whose text ends with a NUL.
 const USUAL_KEY: i64 = 32;
 /// A key comes out of a head, and a head fits a buffer.
 const LONGEST_KEY: i64 = 1 << 16;
@@ -248,7 +259,7 @@ mod tests {
             ("ipv4", KeyKind::Ip),
             ("ipv6", KeyKind::Ipv6),
             ("integer", KeyKind::Integer),
-            ("string", KeyKind::Text(32)),
+            ("string", KeyKind::Text(31)),
             ("binary len 20", KeyKind::Binary(20)),
         ] {
             assert_eq!(line(&format!("stick-table type {words} size 1")).key, kind, "{words}");
@@ -276,7 +287,7 @@ mod tests {
             ("type ip size 1 store gpc0)", "unknown kind"),
             ("type ip size 1 store gpc(2),gpc1", "cannot be in one table"),
             ("type ip size 1 srvkey x", "unknown key of servers"),
-            ("type ip size 1 peers x", "'peers' is not supported"),
+            ("type ip size 1 peers", "<section>"),
             ("type ip size 1 brates-factor 0", "<n>"),
             ("type ip size 1 expir 1s", "unknown parameter 'expir'"),
         ] {

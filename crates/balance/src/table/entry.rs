@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 /// One entry. Its numbers change at any time, by any worker; which entries there are changes under their shard's lock only.
 #[derive(Debug)]
@@ -10,6 +10,8 @@ pub struct Entry {
     key: Key,
     touched_ms: AtomicU64,
     trackers: AtomicU32,
+    /// Whether it waits to be told to others.
+    marked: AtomicBool,
     pub(super) cells: Box<[AtomicU64]>,
 }
 
@@ -22,6 +24,7 @@ impl Entry {
             key: Key::from_slice(key),
             touched_ms: AtomicU64::new(now_ms),
             trackers: AtomicU32::new(0),
+            marked: AtomicBool::new(false),
             cells: (0..cells).map(|_| AtomicU64::new(0)).collect(),
         }
     }
@@ -41,8 +44,18 @@ impl Entry {
         self.touched_ms.load(Relaxed)
     }
 
-    /// Says that it is still of use: its time begins anew.
-    pub fn touch(&self, now_ms: u64) {
+    /// Marks it; false when it is marked already.
+    pub(super) fn mark(&self) -> bool {
+        !self.marked.swap(true, AcqRel)
+    }
+
+    /// Takes the mark away, before what it holds is read.
+    pub(super) fn unmark(&self) {
+        self.marked.swap(false, AcqRel);
+    }
+
+    /// Its time begins anew.
+    pub(super) fn touch(&self, now_ms: u64) {
         self.touched_ms.store(now_ms, Relaxed);
     }
 

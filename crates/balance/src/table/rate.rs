@@ -67,6 +67,24 @@ impl Rate<'_> {
         told(period_ms, now_ms as u32, began, if mark == began { past } else { 0 }, count)
     }
 
+    /// The current period, taken out: when it began, milliseconds ago, its events, and those of the one before.
+    pub(super) fn take(&self, now_ms: u64) -> (u32, u32, u32) {
+        let (current, previous) = (self.current.load(Acquire), self.previous.load(Acquire));
+        if current == 0 {
+            return (0, 0, 0);
+        }
+        let ((began, count), (mark, past)) = (split(current), split(previous));
+        let elapsed = (now_ms as u32).wrapping_sub(began);
+        (if elapsed >= AHEAD { 0 } else { elapsed }, count, if mark == began { past } else { 0 })
+    }
+
+    /// Puts such a period in.
+    pub(super) fn put(&self, now_ms: u64, elapsed_ms: u32, count: u32, past: u32) {
+        let began = (now_ms as u32).wrapping_sub(elapsed_ms);
+        self.current.store(if count == 0 && past == 0 { 0 } else { join(began, count) }, Release);
+        self.previous.store(if count == 0 && past == 0 { 0 } else { join(began, past) }, Release);
+    }
+
     /// Makes it tell this number, from now on for one period; then it fades.
     pub(super) fn set(&self, now_ms: u64, count: u32) {
         self.current.store(join(now_ms as u32, count), Release);

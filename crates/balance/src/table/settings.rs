@@ -22,6 +22,10 @@ pub struct TableSettings {
     pub store: Vec<Stored>,
     /// `write-to`: the table that what peers say is written to, too.
     pub write_to: Option<String>,
+    /// `recv-only`: what else peers count is learnt, too: their current connections.
+    pub receives_only: bool,
+    /// `peers`: the section whose peers share it.
+    pub peers: Option<String>,
     /// Where it stands.
     pub place: Place,
 }

@@ -19,6 +19,8 @@ fn settings(size: usize, expire_ms: Option<u32>, store: &[Stored]) -> TableSetti
         byte_rate_factor: 1,
         store: store.to_vec(),
         write_to: None,
+        receives_only: false,
+        peers: None,
         place: Place::nowhere(),
     }
 }

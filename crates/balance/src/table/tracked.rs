@@ -28,14 +28,14 @@ impl Tracked {
         let Tracked { table, entry } = self;
         let counted = table.add(entry, count, 0, n, now_ms).is_some();
         if table.add(entry, rate, 0, n, now_ms).is_some() || counted {
-            entry.touch(now_ms);
+            table.touch(entry, now_ms);
         }
     }
 
     /// Ends it.
     pub fn release(self, now_ms: u64) {
         if self.table.has(Data::ConnCur) {
-            self.entry.touch(now_ms);
+            self.table.touch(&self.entry, now_ms);
         } else if let Some(lifetime) = self.table.lifetime_ms().filter(|lifetime| self.entry.is_expired(now_ms, *lifetime)) {
             self.entry.outlive(now_ms, lifetime);
         }

@@ -69,7 +69,7 @@ impl SharedLimiter {
     pub(super) fn take(&mut self, bytes: usize, now: Instant) {
         let now_ms = self.plan.table_ms(now);
         self.own.take(bytes, now);
-        self.entry.touch(now_ms);
         self.table.add(&self.entry, self.data, 0, bytes as u64, now_ms);
+        self.table.touch(&self.entry, now_ms);
     }
 }

@@ -7,7 +7,7 @@ mod workers;
 use super::{done, in_front, settings};
 use crate::settings::BindSettings;
 use terse_config::params::{self, Standing};
-use terse_config::{Args, Fault, Keyword, Scope, Sections, reference};
+use terse_config::{Args, Fault, Keyword, Place, Scope, Sections, reference};
 use terse_tls::BindTls;
 
 /// The table.
@@ -32,10 +32,48 @@ fn bind(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
 /// Reads addresses and parameters up to the end of the line. Other lines that listen have parameters beside those of `bind`: `own` is
 /// asked first at each word, and says whether it has taken it.
 pub fn read(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>) -> Result<Vec<BindSettings>, Fault> {
+    read_on(args, scope, own, blank)
+}
+
+/// The same, on top of what is said already; it is given the line's place.
+pub fn read_on(
+    args: &mut Args<'_>,
+    scope: &Scope<'_>,
+    own: Own<'_>,
+    begin: impl FnOnce(Place) -> BindSettings,
+) -> Result<Vec<BindSettings>, Fault> {
     let place = scope.place.at(args.rest().first().map_or_else(|| scope.place.span.clone(), |word| word.span.clone()));
     let list = args.need_address("<address>")?;
     let addresses = address::expand(&list).map_err(|reason| args.fault(reason))?;
-    let mut draft = BindSettings {
+    let draft = parameters(args, scope, own, begin(place))?;
+    let numbered = |(address, n): (String, u32)| BindSettings {
+        address,
+        // The addresses of one line are numbered on from the number that it gives.
+        id: draft.id.map(|first| first.saturating_add(n)),
+        of_line: n as usize,
+        ..draft.clone()
+    };
+    Ok(addresses.into_iter().zip(0..).map(numbered).collect())
+}
+
+/// Reads parameters up to the end of the line.
+pub fn parameters(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>, mut draft: BindSettings) -> Result<BindSettings, Fault> {
+    while args.peek().is_some() {
+        if !own(args)? && !terse_tls::keywords::bind(args, &scope.place, &mut draft.tls)? {
+            params::apply_one(args, "parameter", parameters::TABLE, &mut draft)?;
+        }
+    }
+    // A line that speaks one version offers that.
+    if let Some(protocol) = draft.protocol {
+        draft.tls.own.alpn.get_or_insert_with(|| vec![protocol.alpn().into()]);
+    }
+    draft.tls.settle(scope.shared.get());
+    Ok(draft)
+}
+
+/// An address that is not said yet, and nothing beside it.
+pub fn blank(place: Place) -> BindSettings {
+    BindSettings {
         address: String::new(),
         name: None,
         id: None,
@@ -63,25 +101,7 @@ pub fn read(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>) -> Result<Vec<
         workers: 0,
         tls: BindTls::default(),
         place,
-    };
-    while args.peek().is_some() {
-        if !own(args)? && !terse_tls::keywords::bind(args, &scope.place, &mut draft.tls)? {
-            params::apply_one(args, "parameter", parameters::TABLE, &mut draft)?;
-        }
     }
-    // A line that speaks one version offers that.
-    if let Some(protocol) = draft.protocol {
-        draft.tls.own.alpn.get_or_insert_with(|| vec![protocol.alpn().into()]);
-    }
-    draft.tls.settle(scope.shared.get());
-    let numbered = |(address, n): (String, u32)| BindSettings {
-        address,
-        // The addresses of one line are numbered on from the number that it gives.
-        id: draft.id.map(|first| first.saturating_add(n)),
-        of_line: n as usize,
-        ..draft.clone()
-    };
-    Ok(addresses.into_iter().zip(0..).map(numbered).collect())
 }
 
 /// Markdown: the parameters, for the manual.

@@ -12,7 +12,7 @@ pub const KEYWORDS: &[Keyword] = &[
     Keyword {
         name: "log",
         old_names: &[],
-        sections: Sections::GLOBAL.or(Sections::PROXY).or(Sections::LOG_FORWARD),
+        sections: Sections::GLOBAL.or(Sections::PROXY).or(Sections::LOG_FORWARD).or(Sections::PEERS),
         arguments: "global | <target> [len <length>] [format <format>] [sample <ranges>:<size>] [profile <name>] <facility> \
                     [<level> [<minlevel>]]",
         summary: "Sends log lines to a syslog server, a socket or a descriptor; 'no log' forgets the lines so far.",

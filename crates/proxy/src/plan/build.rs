@@ -13,6 +13,7 @@ mod frontends;
 mod guids;
 mod logs;
 mod pages;
+mod peers;
 mod references;
 mod remarks;
 mod syslog;
@@ -78,6 +79,8 @@ pub struct Host {
     pub sinks: Arc<Sinks>,
     /// Where else lines about servers are told, such as standard error.
     pub notices: Option<terse_balance::Journal>,
+    /// What other processes of `peers` sections call this one.
+    pub local_peer: Arc<str>,
 }
 
 /// Builds the plan. All that is wrong is said; there is none if anything is.
@@ -109,6 +112,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         checks.map(|mut section| (section.name.clone(), section.settings.take::<FarmSettings>().unwrap_or_default().probe));
     let checks: HashMap<_, _> = checks.collect();
     let caches = caches::build(&mut sections, &host.body_key, complete, diagnostics);
+    let mut circles = peers::take(&mut sections);
     let mut drafts = drafts::of(sections, diagnostics);
     let purge = shared.take::<Purge>().unwrap_or_default();
     if purge.servers {
@@ -161,7 +165,8 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     references::names(&references, &drafts, (&frontends, &backends), complete, building.diagnostics);
     caches::find(&references, &caches, complete, building.diagnostics);
     let measures_tasks = references.iter().any(|reference| reference.to.is::<Asked>());
-    let tables = tables::build(&mut drafts, references, complete, building.diagnostics);
+    let tables = tables::build(&mut drafts, &mut circles, references, complete, building.diagnostics);
+    let peers = peers::build(circles, &tables, &mut building, complete);
     let _ = building.logs.registry.own::<Known>().0.set(tables.clone());
     // From here on, expressions find what there is, and what they do not find refuses no file.
     let bases = if purge.proxies || !complete { Vec::new() } else { bases };
@@ -193,6 +198,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         caches,
         busy_percents: (0..host.workers.max(1)).map(|_| AtomicU8::new(0)).collect(),
         tables,
+        peers,
         tracking,
         started: host.started,
         language: Language::new(registry, &process_variables),

@@ -136,7 +136,7 @@ impl Action for Count {
             let counted = [self.rates, self.counts].map(|kinds| first_stored(tracked, kinds, self.number));
             for (data, number) in counted.into_iter().flatten() {
                 tracked.table().add(tracked.entry(), data, number, 1, now_ms);
-                tracked.entry().touch(now_ms);
+                tracked.table().touch(tracked.entry(), now_ms);
             }
         });
         Flow::Next
@@ -157,7 +157,7 @@ impl Action for Add {
             let amount = u64::from(amount as u32);
             let rate = tracked.table().add(tracked.entry(), Data::GpcRate, self.number, amount, now_ms);
             if tracked.table().add(tracked.entry(), Data::Gpc, self.number, amount, now_ms).or(rate).is_some() {
-                tracked.entry().touch(now_ms);
+                tracked.table().touch(tracked.entry(), now_ms);
             }
         });
         Flow::Next
@@ -178,7 +178,7 @@ impl Action for SetTag {
         stream.facts.tracked(self.slot as usize, |tracked| {
             if let Some((data, number)) = first_stored(tracked, self.kinds, self.number) {
                 tracked.table().set(tracked.entry(), data, number, u64::from(value as u32), now_ms);
-                tracked.entry().touch(now_ms);
+                tracked.table().touch(tracked.entry(), now_ms);
             }
         });
         Flow::Next

@@ -89,7 +89,7 @@ impl Ask {
                 let rate = counted_one(rate, Data::GpcRate);
                 let count = counted_one(count, Data::Gpc);
                 if count.or(rate).is_some() {
-                    entry.touch(now_ms);
+                    table.touch(entry, now_ms);
                 }
                 Some(count.or(rate).unwrap_or(0))
             }
@@ -97,7 +97,7 @@ impl Ask {
                 let (count, _) = counted.kinds();
                 let kind = if table.has(count) { count } else { Data::Gpc };
                 let before = table.set(entry, kind, counted.place(kind, number), 0, now_ms)?;
-                entry.touch(now_ms);
+                table.touch(entry, now_ms);
                 Some(before)
             }
             Ask::Trackers => Some(entry.trackers().into()),
@@ -427,7 +427,7 @@ fn update_connections<'a>(args: &'a ArgList, env: &Env<'a>) -> Option<Value<'a>>
     let (now_ms, table) = (facts(env)?.now_ms(), args.own::<TableName>(TABLE)?.table()?);
     let entry = find(Value::Addr(env.client?.ip()), args, env, true)?;
     let count = table.add(&entry, Data::ConnCnt, 0, 1, now_ms)?;
-    entry.touch(now_ms);
+    table.touch(&entry, now_ms);
     Some(number(count))
 }
 

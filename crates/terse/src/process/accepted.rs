@@ -158,7 +158,7 @@ pub static KEYWORDS: &[Keyword] = &[
     knob("insecure-fork-wanted", "", "Allows forks.", "nothing forks after the start"),
     knob("cluster-secret", "<text>", "The key of what servers of a cluster share.", "nothing is derived from it"),
     knob("anonkey", "<key>", "The key that hides names in dumps.", "no dump hides names"),
-    knob("tune.peers.max-updates-at-once", "<number>", "Updates sent to peers at once.", "there are no peers"),
+    knob("tune.peers.max-updates-at-once", "<number>", "Updates sent to peers at once.", "peers are sent pieces of 16 KB, in turn"),
     knob("tune.cli.max-payload-size", "<bytes>", "The largest payload of a command.", "payloads are bounded by the buffer's size"),
 ];
 

@@ -1,11 +1,12 @@
 //! Stick tables: made of their lines, and found for all who name them.
 
 use super::drafts::Draft;
+use super::peers;
 use crate::track::key::value_type;
 use crate::track::name::{TableName, Want};
 use std::sync::Arc;
 use terse_balance::table::{Data, Stored, Table};
-use terse_config::near::nearest;
+use terse_config::near::{nearest, question};
 use terse_config::{Diagnostic, Diagnostics, Severity};
 use terse_sample::{Reference, cast};
 
@@ -13,12 +14,22 @@ use terse_sample::{Reference, cast};
 /// refused.
 pub(super) fn build(
     drafts: &mut [Draft],
+    circles: &mut [peers::Draft],
     references: Vec<Reference>,
     complete: bool,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Arc<Table>> {
     let names: Vec<_> = references.into_iter().filter_map(|of| Some((of.to.downcast::<TableName>().ok()?, of.place))).collect();
     let mut tables: Vec<Arc<Table>> = Vec::new();
+    let make = |name: Arc<str>, settings| {
+        let learns = names.iter().any(|(named, _)| named.name == name && matches!(named.want, Want::Servers(_)));
+        Table::new(name, settings, if learns { LEARNT } else { &[] })
+    };
+    for circle in &mut *circles {
+        for (name, settings) in circle.tables() {
+            tables.push(Arc::new(circle.share(make(name, settings))));
+        }
+    }
     for draft in drafts {
         let Some(settings) = draft.table.take() else { continue };
         if let Some(other) = tables.iter().find(|table| *table.name() == draft.name) {
@@ -28,9 +39,20 @@ pub(super) fn build(
             diagnostics.alert(&settings.place, reason);
             continue;
         }
-        let learns = names.iter().any(|(name, _)| name.name == draft.name && matches!(name.want, Want::Servers(_)));
-        let also = if learns { LEARNT } else { &[] };
-        tables.push(Arc::new(Table::new(draft.name.clone(), settings, also)));
+        let (section, place) = (settings.peers.clone(), settings.place.clone());
+        let table = make(draft.name.clone(), settings);
+        let circle = section.as_ref().map(|section| circles.iter_mut().find(|circle| *circle.name == **section));
+        let table = match (circle, section) {
+            (Some(Some(circle)), _) => circle.share(table),
+            (Some(None), Some(section)) if complete => {
+                let near = nearest(&section, circles.iter().map(|circle| &*circle.name));
+                let reason = format!("unable to find peers section '{section}'");
+                diagnostics.push(Diagnostic::new(Severity::Alert, &place, reason).hint(question(&near)));
+                table
+            }
+            _ => table,
+        };
+        tables.push(Arc::new(table));
     }
     let find = |name: &str| tables.iter().find(|table| **table.name() == *name);
     for (name, place) in &names {
@@ -43,7 +65,7 @@ pub(super) fn build(
                 let near = nearest(&name.name, tables.iter().map(|table| &**table.name()));
                 let hint = match near.first() {
                     Some(near) => format!("did you mean '{near}'?"),
-                    None => "a table has the name of the section that its 'stick-table' line stands in".into(),
+                    None => "a table has the name of the section that its 'stick-table' line stands in; one of a 'peers' section is called '<section>/<table>'".into(),
                 };
                 let reason = format!("unable to find table '{}'", name.name);
                 diagnostics.push(Diagnostic::new(Severity::Alert, place, reason).hint(Some(hint)));

@@ -31,6 +31,7 @@ fn host() -> Host {
         started: Instant::now(),
         sinks: Sinks::new(|_| Err(std::io::ErrorKind::NotFound.into())),
         notices: None,
+        local_peer: "a".into(),
     }
 }
 

@@ -1,0 +1,419 @@
+//! A `peers` section at work: who the others are, which tables are shared, how far each has heard.
+
+use crate::link::Door;
+use crate::recent::Recent;
+use crate::run::Listening;
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use terse_balance::table::Table;
+use terse_balance::{Journal, Level};
+use terse_tls::Acceptor;
+use tokio::sync::{Notify, watch};
+
+/// A section.
+pub struct Group {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What the others call this process.
+    pub own: Arc<str>,
+    /// How this process reaches the one that replaces it, beside the address; nothing where that is over plain sockets.
+    pub own_door: Option<Door>,
+    /// The others.
+    pub peers: Vec<Peer>,
+    /// The tables.
+    pub tables: Vec<SharedTable>,
+    /// `shards`
+    pub shards: u32,
+    /// What secures the connections of each `bind` line.
+    pub acceptors: Vec<Option<Arc<Acceptor>>>,
+    /// The time of tables is counted from here.
+    pub started: Instant,
+    /// Told when a table has changed.
+    pub wake: Arc<Notify>,
+    /// Where it is told who comes and goes.
+    pub journal: Option<Journal>,
+    /// Told when there is something to send.
+    pub(crate) more: watch::Sender<u64>,
+    lesson: Mutex<Lesson>,
+}
+
+/// A table that is shared.
+#[derive(Debug)]
+pub struct SharedTable {
+    /// Its name among the peers.
+    pub name: String,
+    /// It.
+    pub table: Arc<Table>,
+    /// The table that what peers say is written to, too.
+    pub aside: Option<Arc<Table>>,
+    recent: Mutex<Recent>,
+}
+
+/// Another process.
+pub struct Peer {
+    /// Its name.
+    pub name: Arc<str>,
+    /// How it is reached.
+    pub door: Door,
+    /// `shard`: the part of tables that it is sent; 0: all.
+    pub shard: u32,
+    /// The number of the connection that serves it; 0: none.
+    pub(crate) turn: watch::Sender<u64>,
+    /// Whether this process has said hello there, and waits for the answer.
+    pub(crate) asks: AtomicBool,
+    /// Up to where it has heard each table.
+    heard: Mutex<Vec<u64>>,
+}
+
+/// How far this process has learnt what was known before it came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// The process before may still come and tell.
+    Predecessor,
+    /// Any peer that is connected is to be asked.
+    Wanted,
+    /// This peer tells.
+    Asked(usize),
+    /// All is known that could be learnt.
+    Complete,
+}
+
+#[derive(Debug)]
+struct Lesson {
+    stage: Stage,
+    /// When the stage is over, if nothing comes.
+    until: Option<Instant>,
+    /// Peers that did not know all themselves.
+    ignorant: Vec<usize>,
+}
+
+impl Group {
+    /// A section with these peers and tables; `acceptors` are those of its `bind` lines.
+    pub fn new(name: Arc<str>, own: Arc<str>, peers: Vec<Peer>, tables: Vec<SharedTable>, started: Instant) -> Group {
+        peers.iter().for_each(|peer| peer.heard().resize(tables.len(), 0));
+        Group {
+            name,
+            own,
+            own_door: None,
+            peers,
+            tables,
+            shards: 0,
+            acceptors: Vec::new(),
+            started,
+            wake: Arc::default(),
+            journal: None,
+            more: watch::Sender::default(),
+            lesson: Mutex::new(Lesson { stage: Stage::Wanted, until: None, ignorant: Vec::new() }),
+        }
+    }
+
+    /// How far this process has learnt what was known before it came.
+    pub fn stage(&self) -> Stage {
+        self.lesson().stage
+    }
+
+    /// The time of tables.
+    pub(crate) fn now_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Takes what has changed in the tables.
+    pub(crate) fn collect(&self) {
+        let now_ms = self.now_ms();
+        let mut any = false;
+        for shared in &self.tables {
+            let changed = shared.table.changed(now_ms);
+            if changed.is_empty() {
+                continue;
+            }
+            any = true;
+            let mut recent = shared.recent();
+            changed.into_iter().for_each(|entry| recent.note(entry, shared.table.size()));
+        }
+        if any {
+            self.wake_sessions();
+        }
+    }
+
+    /// A peer has heard a table's changes up to this number.
+    pub(crate) fn acknowledge(&self, peer: usize, table: usize, low: u32) {
+        let (Some(peer), Some(shared)) = (self.peers.get(peer), self.tables.get(table)) else { return };
+        let mut recent = shared.recent();
+        let number = recent.whole(low);
+        if let Some(heard) = peer.heard().get_mut(table) {
+            *heard = number.max(*heard);
+        }
+        let all = self.peers.iter().filter_map(|peer| peer.heard().get(table).copied()).min();
+        recent.forget(all.unwrap_or(u64::MAX));
+    }
+
+    /// Tells that a peer comes or goes.
+    pub(crate) fn say(&self, peer: &Peer, what: &str) {
+        if let Some(journal) = &self.journal {
+            journal(Level::Notice, &format!("Peer {}/{} {what}.", self.name, peer.name));
+        }
+    }
+
+    pub(crate) fn wake_sessions(&self) {
+        self.more.send_modify(|n| *n = n.wrapping_add(1));
+    }
+
+    /// Begins to learn: from the process before where there was one, else from a peer.
+    pub(crate) fn begin(&self, predecessor: bool, now: Instant) {
+        self.enter(if predecessor { Stage::Predecessor } else { Stage::Wanted }, now);
+    }
+
+    /// Whether this peer is to be asked now for all that it knows.
+    pub(crate) fn asks(&self, peer: usize, now: Instant) -> bool {
+        let asks = {
+            let lesson = self.lesson();
+            lesson.stage == Stage::Wanted && !lesson.ignorant.contains(&peer)
+        };
+        if asks {
+            self.enter(Stage::Asked(peer), now);
+        }
+        asks
+    }
+
+    /// Somebody has told all: a peer, or the process before (`None`). `complete`: it knew all itself.
+    pub(crate) fn told(&self, peer: Option<usize>, complete: bool, now: Instant) {
+        let stage = self.stage();
+        match peer {
+            _ if stage == Stage::Complete => {}
+            _ if complete => self.enter(Stage::Complete, now),
+            Some(peer) if stage == Stage::Asked(peer) => {
+                self.lesson().ignorant.push(peer);
+                self.enter(Stage::Wanted, now);
+            }
+            Some(_) => {}
+            None => self.enter(Stage::Wanted, now),
+        }
+    }
+
+    /// The connection to a peer, or to the process before, has ended.
+    pub(crate) fn lost(&self, peer: Option<usize>, now: Instant) {
+        match (peer, self.stage()) {
+            (Some(peer), Stage::Asked(asked)) if peer == asked => self.enter(Stage::Wanted, now),
+            (None, Stage::Predecessor) => self.enter(Stage::Wanted, now),
+            _ => {}
+        }
+    }
+
+    /// Ends what takes too long.
+    pub(crate) fn tick(&self, now: Instant) {
+        let (stage, until) = {
+            let lesson = self.lesson();
+            (lesson.stage, lesson.until)
+        };
+        if until.is_some_and(|until| until <= now) {
+            match stage {
+                Stage::Predecessor => self.enter(Stage::Wanted, now),
+                Stage::Wanted => self.enter(Stage::Complete, now),
+                Stage::Asked(peer) => {
+                    self.lesson().ignorant.push(peer);
+                    self.enter(Stage::Wanted, now);
+                }
+                Stage::Complete => {}
+            }
+        }
+    }
+
+    fn enter(&self, stage: Stage, now: Instant) {
+        let patience = match stage {
+            Stage::Complete => None,
+            Stage::Asked(_) => Some(LESSON),
+            Stage::Predecessor | Stage::Wanted => Some(PATIENCE),
+        };
+        {
+            let mut lesson = self.lesson();
+            lesson.stage = stage;
+            lesson.until = patience.map(|patience| now + patience);
+        }
+        self.wake_sessions();
+    }
+
+    fn lesson(&self) -> MutexGuard<'_, Lesson> {
+        self.lesson.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SharedTable {
+    /// A table, under its name among the peers, and the one that what they say is written to as well.
+    pub fn new(name: String, table: Arc<Table>, aside: Option<Arc<Table>>) -> SharedTable {
+        SharedTable { name, table, aside, recent: Mutex::default() }
+    }
+
+    /// How many changes wait for somebody to hear them, and the number of the last one.
+    pub fn waiting(&self) -> (usize, u64) {
+        let recent = self.recent();
+        (recent.len(), recent.head())
+    }
+
+    pub(crate) fn recent(&self) -> MutexGuard<'_, Recent> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Peer {
+    /// A peer that was never heard.
+    pub fn new(name: Arc<str>, door: Door, shard: u32) -> Peer {
+        Peer { name, door, shard, turn: watch::Sender::default(), asks: AtomicBool::new(false), heard: Mutex::default() }
+    }
+
+    /// Whether there is a connection to it.
+    pub fn is_connected(&self) -> bool {
+        *self.turn.borrow() != 0
+    }
+
+    /// Up to where it has heard a table.
+    pub fn heard_of(&self, table: usize) -> u64 {
+        self.heard().get(table).copied().unwrap_or_default()
+    }
+
+    /// Whether an entry of that key is for it.
+    pub(crate) fn has_share(&self, key: &[u8], shards: u32) -> bool {
+        self.shard == 0 || shards == 0 || shard_of(key, shards) == self.shard
+    }
+
+    /// A connection begins: the one before ends. Gives its number.
+    pub(crate) fn take_over(&self, number: u64) {
+        self.asks.store(false, Relaxed);
+        self.turn.send_replace(number);
+    }
+
+    /// Whether that connection is the one to it.
+    pub(crate) fn is_served_by(&self, number: u64) -> bool {
+        *self.turn.borrow() == number
+    }
+
+    /// A connection has ended.
+    pub(crate) fn release(&self, number: u64) {
+        self.turn.send_if_modified(|turn| {
+            let own = *turn == number;
+            if own {
+                *turn = 0;
+            }
+            own
+        });
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listening {
+    /// The section that it belongs to.
+    pub(crate) fn group<'a>(&self, groups: &'a [Arc<Group>]) -> Option<&'a Arc<Group>> {
+        groups.get(self.group)
+    }
+}
+
+impl fmt::Debug for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Group").field("name", &self.name).field("own", &self.own).finish_non_exhaustive()
+    }
+}
+
+/// The part of a table that a key belongs to, from 1.
+fn shard_of(key: &[u8], shards: u32) -> u32 {
+    let hash = xxhash_rust::xxh64::xxh64(key, 0);
+    u32::try_from(hash % u64::from(shards.max(1))).unwrap_or_default() + 1
+}
+
+/// How long somebody is waited for who could tell.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long somebody may take to tell all.
+const LESSON: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use terse_balance::table::TableLine;
+    use terse_config::{Environment, Loader, Settings, Source};
+
+    /// A table of such a line.
+    pub(crate) fn table(name: &str, line: &str) -> Arc<Table> {
+        Arc::new(unshared(name, line))
+    }
+
+    fn unshared(name: &str, line: &str) -> Table {
+        let loader = Loader { tables: vec![terse_balance::KEYWORDS], environment: Environment::default() };
+        let source = Source { name: "test".into(), bytes: format!("backend {name}\n stick-table {line}\n").into() };
+        let (mut config, diagnostics) = loader.load(&[source], Settings::default());
+        assert_eq!(diagnostics.iter().count(), 0, "{line}");
+        let line: TableLine = config.sections[0].settings.take().unwrap();
+        Table::new(name.into(), line.0.unwrap(), &[])
+    }
+
+    /// A section of the process `own`, with one table `t` and these others.
+    pub(crate) fn group(own: &str, others: &[&str], line: &str) -> Arc<Group> {
+        let wake = Arc::new(Notify::new());
+        let table = Arc::new(unshared("t", line).shared(wake.clone()));
+        let peer = |name: &&str| Peer::new((*name).into(), Door::default(), 0);
+        let tables = vec![SharedTable::new("t".into(), table, None)];
+        let mut group = Group::new("p".into(), own.into(), others.iter().map(peer).collect(), tables, Instant::now());
+        group.wake = wake;
+        Arc::new(group)
+    }
+
+    #[test]
+    fn what_all_have_heard_is_forgotten() {
+        let group = group("a", &["b", "c"], "type string size 9 store gpc0");
+        let shared = &group.tables[0];
+        for key in [b"1", b"2"] {
+            let entry = shared.table.obtain(key, 0).unwrap();
+            shared.table.touch(&entry, 0);
+        }
+        group.collect();
+        group.collect();
+        assert_eq!(shared.waiting(), (2, 2));
+        group.acknowledge(0, 0, 2);
+        assert_eq!((shared.waiting(), group.peers[0].heard_of(0)), ((2, 2), 2));
+        group.acknowledge(1, 0, 1);
+        assert_eq!(shared.waiting(), (1, 2));
+        group.acknowledge(1, 0, 0);
+        assert_eq!(group.peers[1].heard_of(0), 1, "nobody unhears");
+    }
+
+    #[test]
+    fn one_after_the_other_is_asked() {
+        let group = group("a", &["b", "c"], "type string size 9");
+        let now = Instant::now();
+        group.begin(true, now);
+        assert!(!group.asks(0, now), "the process before may come");
+        group.tick(now + PATIENCE);
+        assert!(group.asks(0, now) && !group.asks(1, now));
+        group.told(Some(0), false, now);
+        assert!(!group.asks(0, now) && group.asks(1, now));
+        group.lost(Some(1), now);
+        assert!(group.asks(1, now));
+        group.told(Some(1), true, now);
+        assert_eq!(group.stage(), Stage::Complete);
+    }
+
+    #[test]
+    fn nobody_to_ask_is_enough() {
+        let group = group("a", &["b"], "type string size 9");
+        let now = Instant::now();
+        group.begin(false, now);
+        group.tick(now);
+        assert_eq!(group.stage(), Stage::Wanted);
+        group.tick(now + PATIENCE);
+        assert_eq!(group.stage(), Stage::Complete);
+    }
+
+    #[test]
+    fn shards_are_dealt_out() {
+        let peer = |shard| Peer::new("b".into(), Door::default(), shard);
+        let peers = [peer(1), peer(2), peer(3)];
+        for n in 0..100u32 {
+            let shares = peers.iter().filter(|peer| peer.has_share(&n.to_be_bytes(), 3)).count();
+            assert_eq!(shares, 1);
+            assert!(peer(0).has_share(&n.to_be_bytes(), 3) && peers[1].has_share(&n.to_be_bytes(), 0));
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Stick tables that several processes share: `peers` sections, by HAProxy's peers protocol, version 2.1.
+//!
+//! ```text
+//! workers --touch--> Table::changed --> Recent (of a table, in order) --+--> Session <--> a peer
+//!                                                                       +--> Session <--> another peer
+//! Session --learn--> Table
+//! ```
+//!
+//! [`run`] is one task on the control thread; each connection is a task of it around a [`Session`], which knows of no socket and no
+//! clock.
+//!
+//! Invariants:
+//! * What was learnt from a peer is not told on. What changes here is told to every peer, and again after a connection broke, from the
+//!   last change that the peer has acknowledged.
+//! * An entry waits for a peer at most once: what is sent is what it holds then. A table's list of changes is never longer than the table may be.
+//! * Between two processes there is one connection.
+//! * Everything that a peer says is bounded: a message, a table's number, a name.
+
+mod definition;
+mod group;
+mod hello;
+mod integer;
+mod link;
+mod message;
+mod recent;
+mod run;
+mod session;
+mod settings;
+mod update;
+
+pub use group::{Group, Peer, SharedTable, Stage};
+pub use link::{Door, Stream};
+pub use run::{Listening, ListeningSocket, descriptors, run};
+pub use settings::{PeerLine, PeersSettings};

@@ -1,0 +1,74 @@
+//! Sockets to other processes, plain or behind TLS.
+
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::sync::Arc;
+use terse_balance::Address;
+use terse_tls::{Acceptor, Connector, Request, Socket};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+
+/// Bytes in both directions.
+pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+/// How a process is reached.
+#[derive(Clone, Default, Debug)]
+pub struct Door {
+    /// Where it listens.
+    pub address: Address,
+    /// What secures connections to it.
+    pub connector: Option<Arc<Connector>>,
+}
+
+impl Door {
+    /// Connects.
+    pub(crate) async fn connect(&self) -> io::Result<Box<dyn Stream>> {
+        let socket = match &self.address {
+            Address::Ip(ip) => tcp(TcpStream::connect(ip).await?),
+            Address::AsAsked(destination) => {
+                let address = destination.of(None).ok_or(io::ErrorKind::AddrNotAvailable)?;
+                tcp(TcpStream::connect(address).await?)
+            }
+            Address::Unix(path) => Socket::Unix(UnixStream::connect(path).await?),
+            Address::Abstract(name) => {
+                let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;
+                let stream = std::os::unix::net::UnixStream::connect_addr(&address)?;
+                stream.set_nonblocking(true)?;
+                Socket::Unix(UnixStream::from_std(stream)?)
+            }
+        };
+        match &self.connector {
+            None => Ok(plain(socket)),
+            Some(connector) => {
+                let secured = connector.connect(socket, None, Request::Traffic, None)?.into_stream().await;
+                Ok(Box::new(secured.map_err(|_| io::ErrorKind::ConnectionAborted)?))
+            }
+        }
+    }
+}
+
+/// A connection that was accepted, behind its handshake where there is one.
+pub(crate) async fn accepted(socket: Socket, acceptor: Option<&Arc<Acceptor>>) -> io::Result<Box<dyn Stream>> {
+    match acceptor {
+        None => Ok(plain(socket)),
+        Some(acceptor) => {
+            let secured = acceptor.accept(socket, b"", None)?.into_stream().await;
+            Ok(Box::new(secured.map_err(|_| io::ErrorKind::ConnectionAborted)?))
+        }
+    }
+}
+
+/// A small message is not to wait for the answer to the one before.
+pub(crate) fn tcp(stream: TcpStream) -> Socket {
+    let _ = stream.set_nodelay(true);
+    Socket::Tcp(stream)
+}
+
+fn plain(socket: Socket) -> Box<dyn Stream> {
+    match socket {
+        Socket::Tcp(stream) => Box::new(stream),
+        Socket::Unix(stream) => Box::new(stream),
+    }
+}

@@ -1,0 +1,144 @@
+//! Two sections that talk to each other, without a socket.
+
+use super::*;
+use crate::group::tests::group;
+use terse_balance::table::Data;
+
+const LINE: &str = "type string size 1k store gpc0,server_key";
+
+/// A process: its section and its connection to the other one.
+struct End {
+    group: Arc<Group>,
+    session: Session,
+}
+
+impl End {
+    fn new(own: &str, other: &str) -> End {
+        let group = group(own, &[other], LINE);
+        // Nobody is to be asked.
+        group.told(None, true, Instant::now());
+        End { session: Session::new(group.clone(), With::Peer(0), true), group }
+    }
+
+    fn count(&self, key: &str, server: &str) {
+        let (table, now_ms) = (&self.group.tables[0].table, self.group.now_ms());
+        let entry = table.obtain(key.as_bytes(), now_ms).unwrap();
+        table.add(&entry, Data::Gpc0, 0, 1, now_ms);
+        table.set_name(&entry, Data::ServerKey, server);
+        table.touch(&entry, now_ms);
+        self.group.collect();
+    }
+
+    fn entry(&self, key: &str) -> Option<(u64, Option<String>)> {
+        let (table, now_ms) = (&self.group.tables[0].table, self.group.now_ms());
+        let entry = table.find(key.as_bytes(), now_ms)?;
+        let name = table.name_of(&entry, Data::ServerKey).map(|name| name.to_string());
+        Some((table.read(&entry, Data::Gpc0, 0, now_ms)?, name))
+    }
+}
+
+/// What one end has to say comes to the other one, in small pieces; gives how many bytes there were.
+fn carry(from: &mut End, to: &mut End) -> usize {
+    let (mut bytes, mut all) = (Vec::new(), 0);
+    loop {
+        let before = bytes.len();
+        from.session.send(before + 40, &mut bytes);
+        all += bytes.len() - before;
+        let used = to.session.receive(&bytes).unwrap();
+        bytes.drain(..used);
+        if used == 0 && bytes.len() == before {
+            return all;
+        }
+    }
+}
+
+#[test]
+fn changes_are_told_and_not_told_back() {
+    let (mut a, mut b) = (End::new("a", "b"), End::new("b", "a"));
+    (0..50).for_each(|n| a.count(&format!("key{n}"), &format!("server{}", n % 3)));
+    carry(&mut a, &mut b);
+    for n in 0..50 {
+        assert_eq!(b.entry(&format!("key{n}")), Some((1, Some(format!("server{}", n % 3)))));
+    }
+    assert_eq!((a.group.tables[0].waiting(), b.group.tables[0].waiting()), ((50, 50), (0, 0)));
+    carry(&mut b, &mut a);
+    assert_eq!(a.group.tables[0].waiting(), (0, 50), "what was acknowledged is forgotten");
+    a.count("key7", "server1");
+    b.count("key8", "server9");
+    carry(&mut a, &mut b);
+    carry(&mut b, &mut a);
+    assert_eq!(b.entry("key7"), Some((2, Some("server1".into()))));
+    assert_eq!(a.entry("key8"), Some((2, Some("server9".into()))));
+}
+
+#[test]
+fn a_new_connection_goes_on_where_the_last_one_was_heard() {
+    let (mut a, mut b) = (End::new("a", "b"), End::new("b", "a"));
+    a.count("heard", "s");
+    carry(&mut a, &mut b);
+    carry(&mut b, &mut a);
+    a.count("lost", "s");
+    a.session.send(1 << 20, &mut Vec::new());
+    let anew = |end: &mut End| end.session = Session::new(end.group.clone(), With::Peer(0), true);
+    anew(&mut a);
+    anew(&mut b);
+    let (heard, lost) = (b.group.tables[0].table.find(b"heard", 0).unwrap(), b.entry("lost"));
+    assert!(lost.is_none() && b.group.tables[0].table.remove(&heard));
+    carry(&mut a, &mut b);
+    assert!(b.entry("lost").is_some() && b.entry("heard").is_none());
+}
+
+#[test]
+fn who_comes_anew_asks_for_everything() {
+    let (mut a, mut b) = (End::new("a", "b"), End::new("b", "a"));
+    (0..300).for_each(|n| a.count(&format!("key{n}"), "s"));
+    a.group.acknowledge(0, 0, 300);
+    let gone = a.group.tables[0].table.find(b"key1", 0).unwrap();
+    assert!(a.group.tables[0].table.remove(&gone));
+    a.session = Session::new(a.group.clone(), With::Peer(0), true);
+    b.group.begin(false, Instant::now());
+    assert_eq!(carry(&mut a, &mut b), 0);
+    carry(&mut b, &mut a);
+    assert_eq!(b.group.stage(), Stage::Asked(0));
+    carry(&mut a, &mut b);
+    assert_eq!((b.group.stage(), b.group.tables[0].table.used(0)), (Stage::Complete, 299));
+    carry(&mut b, &mut a);
+    assert!(!a.session.is_done() && a.group.peers[0].heard_of(0) == 300);
+}
+
+#[test]
+fn the_next_process_is_taught_all_at_once() {
+    let (mut old, mut new) = (End::new("a", "b"), End::new("a", "b"));
+    old.count("key", "s");
+    old.session = Session::new(old.group.clone(), With::Successor, true);
+    new.session = Session::new(new.group.clone(), With::Predecessor, true);
+    new.group.begin(true, Instant::now());
+    carry(&mut old, &mut new);
+    assert_eq!((new.entry("key").map(|entry| entry.0), new.group.stage()), (Some(1), Stage::Complete));
+    carry(&mut new, &mut old);
+    assert!(old.session.is_done());
+}
+
+#[test]
+fn what_is_gone_is_not_brought_to_life() {
+    let (mut a, mut b) = (End::new("a", "b"), End::new("b", "a"));
+    a.count("key", "s");
+    let entry = a.group.tables[0].table.find(b"key", 0).unwrap();
+    assert!(a.group.tables[0].table.remove(&entry));
+    carry(&mut a, &mut b);
+    assert!(b.entry("key").is_none());
+}
+
+#[test]
+fn tables_that_are_others_are_passed_over() {
+    let (mut a, mut b) = (End::new("a", "b"), End::new("b", "a"));
+    b.group = group("b", &["a"], "type string len 5 size 9 store gpc0,server_key");
+    b.session = Session::new(b.group.clone(), With::Peer(0), true);
+    a.count("key", "s");
+    carry(&mut a, &mut b);
+    assert_eq!(b.group.tables[0].table.used(0), 0);
+    let mut failure = Vec::new();
+    message::write_failure(&mut failure);
+    assert_eq!(a.session.receive(&failure), Err(Broken));
+    assert_eq!(a.session.receive(&[10, 128, 255, 255, 255, 255, 127]), Err(Broken));
+}
