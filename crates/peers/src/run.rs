@@ -339,6 +339,7 @@ async fn converse(
             return Ok(());
         }
         let waits = written < output.len();
+        input.reserve(CHUNK_BYTES);
         let rest = output.get(written..).unwrap_or_default();
         tokio::select! {
             () = ended(&mut turn, own) => return Ok(()),
@@ -401,5 +402,5 @@ const FAREWELL: Duration = Duration::from_secs(5);
 const BREATH: Duration = Duration::from_millis(100);
 /// Connections beside those of peers: of those that are about to be refused.
 const SPARE: usize = 8;
-/// How much is written at a time.
+/// How much is read and written at a time.
 const CHUNK_BYTES: usize = 16 * 1024;

@@ -211,8 +211,9 @@ impl Session {
             };
             let table = teaching.table;
             if self.is_for_them(&entry) {
-                // It is no change: it has no number of one.
-                self.write(table, &entry, 0, to, now_ms);
+                // It is no change: whoever acknowledges it says nothing new.
+                let heard = self.peer().and_then(|peer| self.group.peers.get(peer)).map_or(0, |peer| peer.heard_of(table));
+                self.write(table, &entry, heard as u32, to, now_ms);
             }
         }
     }

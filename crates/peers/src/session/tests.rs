@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::group::tests::group;
+use proptest::prelude::*;
 use terse_balance::table::Data;
 
 const LINE: &str = "type string size 1k store gpc0,server_key";
@@ -141,4 +142,27 @@ fn tables_that_are_others_are_passed_over() {
     message::write_failure(&mut failure);
     assert_eq!(a.session.receive(&failure), Err(Broken));
     assert_eq!(a.session.receive(&[10, 128, 255, 255, 255, 255, 127]), Err(Broken));
+}
+
+proptest! {
+    /// Whatever comes, in whatever pieces, is taken or refused.
+    #[test]
+    fn any_messages_are_taken(messages in proptest::collection::vec((0u8..12, 126u8..137, proptest::collection::vec(any::<u8>(), 0..40)), 0..20)) {
+        let mut end = End::new("a", "b");
+        let mut bytes = Vec::new();
+        let mut definition = Vec::new();
+        definition::write(1, "t", &end.group.tables[0].table, &mut definition);
+        message::write(DEFINITION, &definition, &mut bytes);
+        for (class, kind, body) in messages {
+            bytes.extend([class, kind]);
+            if kind >= 128 {
+                integer::put(body.len() as u64, &mut bytes);
+                bytes.extend(body);
+            }
+        }
+        if let Ok(used) = end.session.receive(&bytes) {
+            prop_assert_eq!(used, bytes.len());
+        }
+        end.session.send(1 << 16, &mut Vec::new());
+    }
 }
