@@ -2,7 +2,6 @@
 
 use crate::link::Door;
 use crate::recent::Recent;
-use crate::run::Listening;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -302,13 +301,6 @@ impl Peer {
 
     fn heard(&self) -> MutexGuard<'_, Vec<u64>> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Listening {
-    /// The section that it belongs to.
-    pub(crate) fn group<'a>(&self, groups: &'a [Arc<Group>]) -> Option<&'a Arc<Group>> {
-        groups.get(self.group)
     }
 }
 

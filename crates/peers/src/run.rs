@@ -56,7 +56,7 @@ pub async fn run(groups: Vec<Arc<Group>>, sockets: Vec<Listening>, predecessor: 
     let own: Vec<Option<Door>> = groups.iter().enumerate().map(|(index, group)| own_door(index, group, &sockets)).collect();
     let mut tasks = JoinSet::new();
     for socket in sockets {
-        if let Some(group) = socket.group(&groups) {
+        if let Some(group) = groups.get(socket.group) {
             tasks.spawn(accept(group.clone(), socket.bind, socket.socket));
         }
     }

@@ -1,6 +1,6 @@
 //! Serving: the workers on threads of their own, the control thread on this one.
 //!
-//! The control thread takes signals, checks servers' health, answers on stats sockets, and carries no traffic.
+//! The control thread takes signals, checks servers' health, answers on stats sockets, shares tables with peers, and carries no traffic.
 
 use crate::course::{self, Leave, Outcome, Turn};
 use crate::crew::{Crew, Job};

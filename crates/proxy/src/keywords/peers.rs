@@ -92,6 +92,9 @@ fn peer(args: &mut Args<'_>, scope: &mut Scope<'_>, needs_address: bool) -> Resu
         if server.log.datagrams || server.follows_clients() {
             return Err(Fault::new(at, "expects an address and a port, over a stream"));
         }
+        if server.is_unresolved() {
+            return Err(Fault::new(at, "has no address: names are looked up when the file is read, and this one was not found"));
+        }
         if server.check.enabled || server.agent.enabled {
             scope.warn(at - 1, "is not checked: it says itself that it is there");
         }
@@ -158,6 +161,7 @@ mod tests {
             "peer a",
             "peer a :80",
             "peer a udp@127.0.0.1:80",
+            "peer a nowhere.invalid:80 init-addr none",
             "server a 127.0.0.1:80 foo",
             "bind",
             "table t",

@@ -425,3 +425,37 @@ fn servers_are_checked_as_sections_say() {
     assert!(scripts[0].contains("kind: Http") && scripts[1].contains("kind: Tcp"), "{scripts:?}");
     assert_eq!(remarks(&text("wbe")), ["13! unable to find healthcheck section 'wbe'"]);
 }
+
+/// The host's name among peers is `a`.
+#[test]
+fn peers_and_their_tables_are_found() {
+    const TABLES: &str = "backend own\n stick-table type ip size 9 peers p\nbackend l\n timeout connect 1s\n \
+                          timeout server 1s\n stick on src table p/t\n server s 127.0.0.1:1\n";
+    let text = |lines: &str| format!("peers p\n{lines} table t type ip size 9 write-to own\n{TABLES}");
+    let (plan, said) = plan_on(&host(), &text("server a\nbind :1024\nserver b 127.0.0.1:1\n"));
+    let plan = plan.unwrap_or_else(|| panic!("{said:?}"));
+    assert_eq!(said, [""; 0]);
+    let circle = &plan.peers[0];
+    let names: Vec<_> = circle.group.tables.iter().map(|shared| (&*shared.name, shared.aside.is_some())).collect();
+    assert_eq!(names, [("/t", true), ("own", false)]);
+    assert_eq!((circle.group.peers.len(), circle.binds.len(), &*circle.group.own), (1, 1, "a"));
+    assert!(plan.tables.iter().all(|table| table.name().contains('/') == table.has(terse_balance::table::Data::ServerKey)));
+
+    let (plan, said) = plan_on(&host(), &text("peer a 127.0.0.1:1024\n default-bind backlog 7\n"));
+    let binds = &plan.unwrap().peers[0].binds;
+    assert_eq!((&*binds[0].address, binds[0].backlog, said.len()), ("127.0.0.1:1024", Some(7), 0));
+
+    for (lines, expected) in [
+        ("peer x 127.0.0.1:1\n", "1? peers 'p' share nothing: none is called 'a'"),
+        ("server a\n", "1? peers 'p' cannot be reached here"),
+        ("server a 127.0.0.1:1\nbind :1024\n", "2? its address is passed over"),
+        ("server a\nbind :1024\nserver b\n", "4! 'b' has no address, and is not this process, which is called 'a'"),
+    ] {
+        let (_, said) = plan_on(&host(), &text(lines));
+        assert!(said.len() == 1 && said[0].starts_with(expected), "{lines}: {said:?}");
+    }
+    let (plan, said) = plan_on(&host(), &text("disabled\n"));
+    assert!(plan.unwrap().peers.is_empty() && said.is_empty());
+    let (_, said) = plan_on(&host(), "backend b\n stick-table type ip size 9 peers q\n");
+    assert!(said.len() == 1 && said[0].starts_with("2! unable to find peers section 'q'"), "{said:?}");
+}
