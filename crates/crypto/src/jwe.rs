@@ -45,11 +45,17 @@ pub(crate) const CONVERTERS: &[Converter] = &[
         },
     )
     .params(KEY),
-    Converter::new("jwt_decrypt_cert", Type::Bin, Type::Bin, "The same, by the private key in a PEM file.", |value, args, env| {
-        let keyring = args.own::<Arc<Keyring>>(1)?;
-        let key = text(args, 0, env).and_then(|name| keyring.private(&name));
-        content(value, key.map(Key::Private))
-    })
+    Converter::new(
+        "jwt_decrypt_cert",
+        Type::Bin,
+        Type::Bin,
+        "The same, by the key of a certificate of a `crt-store` (`jwt on`), or by the private key in a PEM file.",
+        |value, args, env| {
+            let keyring = args.own::<Arc<Keyring>>(1)?;
+            let key = text(args, 0, env).and_then(|name| keyring.private(&name));
+            content(value, key.map(Key::Private))
+        },
+    )
     .params(KEY)
     .check(check_file),
     Converter::new(
@@ -70,7 +76,7 @@ enum Key {
 }
 
 fn check_file(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>) -> Result<(), String> {
-    let keyring: Arc<Keyring> = compiler.registry.own();
+    let keyring = Keyring::of(compiler);
     if let Some(Arg::Str(name)) = args.first() {
         keyring.load_private(name, compiler)?;
     }

@@ -3,7 +3,7 @@
 //! The algorithm is the configuration's, not the token's: whoever passes the token's own (`jwt_header_query('$.alg')`) must restrict
 //! it by a condition, as HAProxy's manual does.
 
-use crate::key::{Holds, Keyring, text};
+use crate::key::{Forbidden, Holds, Keyring, text};
 use hmac::{Hmac, KeyInit, Mac};
 use openssl::bn::BigNum;
 use openssl::ecdsa::EcdsaSig;
@@ -34,7 +34,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
         "jwt_verify_cert",
         Type::Bin,
         Type::Int,
-        "The same, with a file that holds a certificate.",
+        "The same, with a certificate: of a `crt-store` (`jwt on`), or a file.",
         |value, args, env| Some(Value::Int(verify(&value.into_bytes()?, args, env, Holds::Certificate)? as i64)),
     )
     .params(ALGORITHM_AND_KEY)
@@ -50,6 +50,7 @@ enum Verdict {
     UnmanagedAlgorithm = -2,
     InvalidToken = -3,
     UnknownKey = -5,
+    UnavailableCertificate = -7,
 }
 
 /// The algorithms of RFC 7518 section 3.1.
@@ -124,7 +125,7 @@ impl Hash {
 enum Source {
     /// A file that was read.
     File(PKey<Public>),
-    /// A text or a variable: a secret, or the name of a file that another expression names too.
+    /// A text or a variable: a secret, the name of a certificate, or that of a file that another expression names too.
     Named(Arc<Keyring>),
 }
 
@@ -138,16 +139,20 @@ fn check(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>, holds: Holds) -> Resu
         })?),
         _ => None,
     };
-    let keyring: Arc<Keyring> = compiler.registry.own();
+    let keyring = Keyring::of(compiler);
     let has_no_file = matches!(algorithm, Some(Algorithm::Hmac(_) | Algorithm::None));
     if has_no_file && holds == Holds::Certificate {
         return Err("this algorithm has no certificates".into());
     }
     let source = match args.get(1) {
-        Some(Arg::Str(name)) if !has_no_file => match keyring.load_public(holds, name, compiler) {
+        Some(Arg::Str(name)) if !has_no_file && holds == Holds::Certificate => {
+            keyring.load_certificate(name, compiler)?;
+            Source::Named(keyring)
+        }
+        Some(Arg::Str(name)) if !has_no_file => match keyring.load_public(name, compiler) {
             Ok(key) => Source::File(key),
             // The algorithm may turn out to be one of those that have a secret.
-            Err(_) if algorithm.is_none() && holds == Holds::Key => Source::Named(keyring),
+            Err(_) if algorithm.is_none() => Source::Named(keyring),
             Err(reason) => return Err(reason),
         },
         _ => Source::Named(keyring),
@@ -169,7 +174,7 @@ fn verify(token: &[u8], args: &ArgList, env: &Env<'_>, holds: Holds) -> Option<V
     };
     if let Algorithm::Hmac(hash) = algorithm {
         return Some(match source {
-            Source::Named(keyring) if holds == Holds::Key && keyring.public(holds, &named).is_none() => {
+            Source::Named(keyring) if holds == Holds::Key && !keyring.has_public(&named) => {
                 Verdict::of(hash.hmac(&named, signed, &signature))
             }
             // A public key is no secret, nor is its file's name.
@@ -179,8 +184,9 @@ fn verify(token: &[u8], args: &ArgList, env: &Env<'_>, holds: Holds) -> Option<V
     let key = match source {
         Source::File(key) => key.clone(),
         Source::Named(keyring) => match keyring.public(holds, &named) {
-            Some(key) => key,
-            None => return Some(Verdict::UnknownKey),
+            Ok(Some(key)) => key,
+            Ok(None) => return Some(Verdict::UnknownKey),
+            Err(Forbidden) => return Some(Verdict::UnavailableCertificate),
         },
     };
     Some(Verdict::of(is_right(algorithm, &key, signed, &signature)))

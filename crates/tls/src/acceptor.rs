@@ -333,7 +333,11 @@ pub(crate) fn choice(own: &Own, terms: &Terms<'_>, certificates: &[&Certificate]
     match certificates.iter().find_map(|certificate| certificate.dh.as_ref()).or(terms.files.dh.as_ref()) {
         Some(dh) => context.set_tmp_dh(dh).map_err(no_parameters)?,
         None => {
-            let bits = certificates.iter().filter(|certificate| certificate.kind() == Id::RSA).map(|rsa| rsa.key.bits()).max();
+            let bits = certificates
+                .iter()
+                .filter(|certificate| certificate.kind() == Id::RSA)
+                .filter_map(|rsa| Some(rsa.key.as_ref()?.bits()))
+                .max();
             if let Some(dh) = dh_parameters(bits.unwrap_or_default().min(global.dh_bits)) {
                 // Where the security level takes no so weak ones, as `tune.ssl.default-dh-param 1024`, clients get other key exchanges.
                 let _ = context.set_tmp_dh(&dh);

@@ -30,8 +30,8 @@ pub(crate) struct Certificate {
     pub(crate) chain: Vec<X509>,
     /// The file of `issuers-chain-path` that these come from.
     pub(crate) chain_path: Option<PathBuf>,
-    /// Its key.
-    pub(crate) key: PKey<Private>,
+    /// Its key; none: it is only there for others' signatures, those of tokens.
+    pub(crate) key: Option<PKey<Private>>,
     /// Diffie-Hellman parameters of the file.
     pub(crate) dh: Option<Arc<Dh<Params>>>,
     /// An answer of its authority about its state, in DER (RFC 6960).
@@ -42,6 +42,15 @@ pub(crate) struct Certificate {
     pub(crate) timestamps: Option<Arc<[u8]>>,
     /// What was read for it.
     pub(crate) sources: Sources,
+}
+
+/// Whether a certificate is of use without its key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Keyed {
+    /// It is shown.
+    Always,
+    /// It verifies tokens.
+    AtWill,
 }
 
 /// The files that a certificate was read from.
@@ -99,7 +108,7 @@ impl Certificate {
             ocsp,
             timestamps: beside("sctl", global.extra.sctl).filter(|file| file.is_file()),
         };
-        Certificate::load_from(path, sources, false, issuers)
+        Certificate::load_from(path, sources, false, Keyed::Always, issuers)
     }
 
     /// Reads a certificate from these files; the key is in the first one, or in its own, which goes first if it `overrides`.
@@ -110,6 +119,7 @@ impl Certificate {
         path: &Path,
         mut sources: Sources,
         overrides: bool,
+        keyed: Keyed,
         issuers: &Issuers,
     ) -> Result<Certificate, Unusable> {
         let file = sources.certificate.clone().unwrap_or_else(|| path.to_owned());
@@ -117,7 +127,7 @@ impl Certificate {
         draft.take_pem(&file, &read(&file)?, issuers)?;
         if draft.key.is_some() && !(overrides && sources.key.is_some()) {
             sources.key = Some(file);
-        } else {
+        } else if keyed == Keyed::Always || sources.key.is_some() {
             let other = sources.key.as_ref().filter(|other| other.exists()).ok_or_else(|| {
                 let beside = sources.key.as_ref().map(|other| format!(", and no file '{}'", other.display())).unwrap_or_default();
                 Unusable::new(&file, format!("there is no private key in it{beside}"))
@@ -134,7 +144,7 @@ impl Certificate {
             draft.take_timestamps(file, read(file)?.to_vec())?;
         }
         draft.sources = sources;
-        draft.finish()
+        draft.finish(keyed)
     }
 
     /// The names that it is for: common names and alternative ones, in lower case.
@@ -187,7 +197,7 @@ impl Certificate {
 
     /// What kind of key it has: of each kind a context can have one.
     pub(crate) fn kind(&self) -> Id {
-        self.key.id()
+        self.key.as_ref().map_or_else(|| self.leaf.public_key().map_or(Id::RSA, |key| key.id()), |key| key.id())
     }
 }
 

@@ -76,7 +76,8 @@ pub(crate) fn show(context: &mut SslContextBuilder, certificate: &Certificate) -
     let failed =
         |error: ErrorStack| Unusable(format!("'{}': OpenSSL does not take it: {}", certificate.path.display(), said(&error)));
     context.set_certificate(&certificate.leaf).map_err(failed)?;
-    context.set_private_key(&certificate.key).map_err(failed)?;
+    let key = certificate.key.as_ref().ok_or_else(|| Unusable::new(&certificate.path, "there is no private key"))?;
+    context.set_private_key(key).map_err(failed)?;
     for above in &certificate.chain {
         raw::add_chain_certificate(context, above).map_err(failed)?;
     }

@@ -35,17 +35,26 @@ pub fn server(args: &mut Args<'_>, line: &Place, tls: &mut ServerTls) -> Result<
     take(args, line, tls, server::TABLE)
 }
 
-/// Reads the words of a line of a list of certificates; where they say that the certificate's parts are.
+/// What words of a list say of a certificate, apart from its handshakes.
+#[derive(Default)]
+pub(crate) struct Listed {
+    /// Where its parts are.
+    pub(crate) parts: Parts,
+    /// `jwt`
+    pub(crate) for_tokens: bool,
+}
+
+/// Reads the words of a line of a list of certificates; what they say of the certificate itself.
 ///
 /// # Errors
 /// What is wrong with them.
-pub(crate) fn listed(text: &str, place: &Place, tls: &mut BindTls) -> Result<Parts, String> {
+pub(crate) fn listed(text: &str, place: &Place, tls: &mut BindTls) -> Result<Listed, String> {
     let cut = words::split(text.as_bytes(), &|_| None).map_err(|error| error.reason)?;
     let mut args = Args::new(&cut.words, 0);
-    let mut parts = Parts::default();
+    let mut listed = Listed::default();
     while let Some(word) = args.peek() {
         let read = if PARTS.contains(&word) {
-            store::part(&mut args, place, &mut parts)
+            store::part(&mut args, place, &mut listed)
         } else if LISTED.contains(&word) {
             bind(&mut args, place, tls).map(drop)
         } else {
@@ -53,7 +62,7 @@ pub(crate) fn listed(text: &str, place: &Place, tls: &mut BindTls) -> Result<Par
         };
         read.map_err(|fault| fault.reason)?;
     }
-    Ok(parts)
+    Ok(listed)
 }
 
 /// The words that a certificate of a list may have of its own.
@@ -79,8 +88,8 @@ const LISTED: &[&str] = &[
     "verify",
 ];
 
-/// Those that say where a certificate's parts are, as in a `crt-store`.
-const PARTS: &[&str] = &["key", "ocsp", "issuer", "sctl"];
+/// Those that a `crt-store` knows too: where a certificate's parts are, and whether it is for tokens.
+const PARTS: &[&str] = &["key", "ocsp", "issuer", "sctl", "jwt"];
 
 /// What words fill, and the line that they stand in.
 struct Draft<T> {

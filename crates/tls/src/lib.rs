@@ -79,7 +79,7 @@ pub use shown::{Shown, Whose};
 pub use socket::{Socket, gone};
 pub use stream::Stream;
 pub use tickets::BadTicketKey;
-pub use vault::{Fetched, Names as FileNames, Question, Refusal, TrustKind, Vault};
+pub use vault::{Fetched, Names as FileNames, Question, Refusal, TokenCertificate, Tokens, TrustKind, Vault};
 
 /// Bytes in base64, in one line.
 pub fn base64(bytes: &[u8]) -> String {

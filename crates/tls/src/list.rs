@@ -6,7 +6,7 @@
 //! ```
 
 use crate::certificate::{Unusable, read};
-use crate::keywords;
+use crate::keywords::{self, Listed};
 use crate::names::Name;
 use crate::settings::{BindTls, Own};
 use crate::store::Parts;
@@ -27,12 +27,15 @@ pub(crate) struct Entry {
     pub(crate) updates: Option<bool>,
     /// Where its words say that its parts are.
     pub(crate) parts: Parts,
+    /// `jwt`, of its words.
+    pub(crate) for_tokens: bool,
 }
 
 impl Entry {
     /// A certificate alone.
     pub(crate) fn bare(file: &str) -> Entry {
-        Entry { file: file.into(), words: "".into(), names: Arc::default(), updates: None, parts: Parts::default() }
+        let (parts, names) = (Parts::default(), Arc::default());
+        Entry { file: file.into(), words: "".into(), names, updates: None, parts, for_tokens: false }
     }
 
     /// Its words over those of a `bind` line; `None`: it has none.
@@ -44,9 +47,9 @@ impl Entry {
             return Ok(None);
         }
         let mut changed = tls.clone();
-        let parts = keywords::listed(&self.words, place, &mut changed)?;
+        let Listed { parts, for_tokens } = keywords::listed(&self.words, place, &mut changed)?;
         // Words that say nothing of handshakes leave them as they are.
-        let says_more = changed.ocsp_update.is_some() || !parts.is_empty();
+        let says_more = changed.ocsp_update.is_some() || !parts.is_empty() || for_tokens;
         Ok(Some(changed.own).filter(|own| !says_more || *own != tls.own))
     }
 
@@ -77,8 +80,9 @@ impl Entry {
         }
         let names = rest.split_whitespace().map(Into::into).collect();
         let mut said = BindTls::default();
-        let parts = keywords::listed(&words, &Place::nowhere(), &mut said)?;
-        Ok(Some(Entry { file: file.into(), words: words.into(), names, updates: said.ocsp_update, parts }))
+        let Listed { parts, for_tokens } = keywords::listed(&words, &Place::nowhere(), &mut said)?;
+        let updates = said.ocsp_update;
+        Ok(Some(Entry { file: file.into(), words: words.into(), names, updates, parts, for_tokens }))
     }
 }
 

@@ -34,6 +34,18 @@ pub(crate) struct Load {
     pub(crate) alias: Option<String>,
     /// `ocsp-update`
     pub(crate) updates: Option<bool>,
+    /// `jwt`: it verifies and decrypts tokens.
+    pub(crate) for_tokens: bool,
+}
+
+/// A certificate of a section, once its names are complete.
+pub(crate) struct Settled {
+    /// What it is called by.
+    pub(crate) name: Key,
+    /// Where its parts are.
+    pub(crate) sources: Sources,
+    /// What the section says of it.
+    pub(crate) load: Load,
 }
 
 /// Where the parts of a certificate are that are not in its own file.
@@ -68,8 +80,8 @@ impl Parts {
     }
 }
 
-/// The certificates of a section: what they are called by, where their parts are, and where they stand.
-pub(crate) fn settle(mut section: Section, global: &Global) -> Vec<(Key, Sources, FileName, Option<bool>)> {
+/// The certificates of a section.
+pub(crate) fn settle(mut section: Section, global: &Global) -> Vec<Settled> {
     let Store { crt_base, key_base, loads } = section.settings.take().unwrap_or_default();
     let crt_base = crt_base.as_deref().or(global.crt_base.as_deref());
     let key_base = key_base.as_deref().or(global.key_base.as_deref());
@@ -80,7 +92,7 @@ pub(crate) fn settle(mut section: Section, global: &Global) -> Vec<(Key, Sources
             None => format!("@{}/{}", section.name, load.certificate.name.trim_start_matches('/')).into(),
         };
         let sources = load.parts.sources(load.certificate.path(crt_base), crt_base, key_base);
-        (name, sources, load.certificate, load.updates)
+        Settled { name, sources, load }
     };
     loads.into_iter().map(settled).collect()
 }

@@ -18,6 +18,7 @@ mod lists;
 mod names;
 mod reading;
 mod tickets;
+mod tokens;
 pub(crate) mod updates;
 
 use crate::acceptor::Acceptor;
@@ -27,7 +28,7 @@ use crate::settings::Global;
 use crate::tickets::TicketKeys;
 use crate::trust::Trusted;
 use files::{Files, Key, Version};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -37,6 +38,7 @@ use updates::Updates;
 pub use crate::trust::TrustKind;
 pub use certificates::Names;
 pub(crate) use reading::folder_key;
+pub use tokens::{TokenCertificate, Tokens};
 pub use updates::{Fetched, Question};
 
 /// What was read of files, who uses it, and what is about to change.
@@ -64,6 +66,9 @@ pub(crate) struct Held {
     tickets: Vec<Arc<TicketKeys>>,
     /// What `crt-store` sections say of `ocsp-update`.
     store_updates: HashMap<Key, bool>,
+    /// Certificates that verify and decrypt tokens.
+    for_tokens: BTreeSet<Key>,
+    tokens: Arc<Tokens>,
 }
 
 /// Why a change is not made.

@@ -20,10 +20,8 @@ pub(crate) fn find(words: &[Word]) -> Option<&'static Absent> {
 const ABSENT: &[Absent] = &[
     absent("acme", "certificates are not ordered here; use a client such as certbot"),
     absent("add ssl ech", ECH),
-    absent("add ssl jwt", TOKENS),
     absent("debug", INTERNALS),
     absent("del ssl ech", ECH),
-    absent("del ssl jwt", TOKENS),
     absent("hard-reload", MASTER),
     absent("reload", MASTER),
     absent("set anon", "nothing is hidden in answers"),
@@ -31,7 +29,6 @@ const ABSENT: &[Absent] = &[
     absent("show proc", MASTER),
     absent("show quic", "there is no QUIC"),
     absent("show ssl ech", ECH),
-    absent("show ssl jwt", TOKENS),
     absent("show ssl providers", INTERNALS),
     absent("trace", INTERNALS),
 ];
@@ -43,7 +40,6 @@ const fn absent(name: &'static str, reason: &'static str) -> Absent {
 const INTERNALS: &str = "it looks into HAProxy's own code";
 const MASTER: &str = "it is a command of the master's command line (-S)";
 const ECH: &str = "the system's OpenSSL has no encrypted hellos";
-const TOKENS: &str = "keys of tokens are files of the configuration";
 
 #[cfg(test)]
 mod tests {

@@ -14,6 +14,9 @@ pub(super) const COMMANDS: &[Command] = &[
     command("del ssl cert", "del ssl cert <file>", "forget a certificate that nobody uses", Level::Admin, remove),
     command("show ssl cert", "show ssl cert [[*]<file>]", "list certificates, or show one", Level::Operator, show),
     command("dump ssl cert", "dump ssl cert [*]<file>", "show a certificate and its key in PEM", Level::Admin, dump),
+    command("add ssl jwt", "add ssl jwt <file>", "let a certificate verify and decrypt tokens", Level::Admin, allow),
+    command("del ssl jwt", "del ssl jwt <file>", "let a certificate be none for tokens", Level::Admin, forbid),
+    command("show ssl jwt", "show ssl jwt", "list the certificates for tokens", Level::Operator, allowed),
 ];
 
 pub(super) const fn command(
@@ -144,6 +147,26 @@ fn show(call: &mut Call<'_>) -> Outcome {
 fn dump(call: &mut Call<'_>) -> Outcome {
     let name = file(call, "'dump ssl cert' expects a filename")?;
     call.context.plan.vault.dump_certificate(name).map(Answer::Text).ok_or_else(missing)
+}
+
+fn allow(call: &mut Call<'_>) -> Outcome {
+    let name = file(call, "'add ssl jwt' expects a filename")?;
+    set_allowed(call, name, true)
+}
+
+fn forbid(call: &mut Call<'_>) -> Outcome {
+    let name = file(call, "'del ssl jwt' expects a filename")?;
+    set_allowed(call, name, false)
+}
+
+fn set_allowed(call: &Call<'_>, name: &str, is_allowed: bool) -> Outcome {
+    let outcome = call.context.plan.vault.allow_tokens(name, is_allowed);
+    outcome.map(|()| Answer::Text(String::new())).map_err(|_| Message::error(format!("Certificate '{name}' doesn't exist!")))
+}
+
+fn allowed(call: &mut Call<'_>) -> Outcome {
+    let names = call.context.plan.vault.token_certificates();
+    Ok(Answer::Text(listed(None, names.iter().map(String::as_str))))
 }
 
 fn missing() -> Message {

@@ -131,6 +131,8 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     }
     let tracking = shared.take::<TrackSettings>().unwrap_or_default();
     let workshop = backends::Workshop::new(host, &spellings);
+    let tokens = shared.entry::<Registry>().own();
+    let vault = Vault::new(global.settings.take::<terse_tls::Global>().unwrap_or_default()).telling(tokens);
     let mut building = Building {
         host,
         logs: logs::Logs {
@@ -143,7 +145,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         checks: &checks,
         spellings,
         conformance,
-        vault: Arc::new(Vault::new(global.settings.take::<terse_tls::Global>().unwrap_or_default())),
+        vault: Arc::new(vault),
         diagnostics,
     };
     building.vault.read_parameters(building.diagnostics);
@@ -154,6 +156,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let (frontends, binds) = frontends::build(&drafts, &backends, &mut building);
     let journal = building.logs.journal(&global_log, building.diagnostics);
     let forwarders = building.logs.forwarders(log_sections, &building.vault, building.diagnostics);
+    building.vault.settle_tokens();
     // Formats of logs name tables and rings too: they are compiled by now.
     let references = std::mem::take(&mut building.logs.registry.references);
     references::rings(&references, &mut building.logs.directory, complete, building.diagnostics);

@@ -31,10 +31,10 @@ pub(crate) const CONVERTERS: &[Converter] = &[
     .check(check),
 ];
 
-/// A signed token has three parts, an encrypted one five.
+/// The header stands first in whatever was meant as a token, so that it can be told of one that is refused. A payload has only a signed
+/// token, of three parts: the second part of an encrypted one is its key.
 fn part(token: &[u8], number: usize, args: &ArgList) -> Option<Value<'static>> {
-    let parts = token.split(|b| *b == b'.').count();
-    if !matches!((parts, number), (3, _) | (5, 0)) {
+    if number > 0 && token.split(|b| *b == b'.').count() != 3 {
         return None;
     }
     let text = base64::decode_exact(token.split(|b| *b == b'.').nth(number)?)?;
@@ -66,6 +66,12 @@ mod tests {
             (token, "jwt_payload_query('$.x')", None),
             ("eyJhbGciOiJkaXIifQ....", "jwt_header_query('$.alg')", Some("dir")),
             ("eyJhbGciOiJkaXIifQ....", "jwt_payload_query", None),
+            ("eyJhbGciOiJkaXIifQ.e30", "jwt_header_query('$.alg')", Some("dir")),
+            ("eyJhbGciOiJkaXIifQ.e30.AA.AA", "jwt_header_query('$.alg')", Some("dir")),
+            ("eyJhbGciOiJkaXIifQ", "jwt_header_query('$.alg')", Some("dir")),
+            ("e30.e30", "jwt_payload_query", None),
+            ("e30.e30.AA.AA", "jwt_payload_query", None),
+            ("", "jwt_header_query('$.alg')", None),
             ("e.e", "jwt_header_query", None),
             ("*.e30.e", "jwt_header_query", None),
             ("e30=.e30.e", "jwt_header_query", None),

@@ -1,6 +1,6 @@
 //! Sections `crt-store`, and what stands beside certificates.
 
-use crate::certificates::{Kind, authority, signed};
+use crate::certificates::{Kind, Pair, authority, signed};
 use crate::figures::command;
 use crate::support::Terse;
 use crate::support::proxy::DEFAULTS;
@@ -82,6 +82,9 @@ fn what_is_wrong_is_said() {
         ("load key two.key", "one.pem", "mandatory 'crt' parameter not found"),
         ("load crt one.pem\n crt-base /", "one.pem", "it can't be used after a load line"),
         ("load crt one.pem alias x", "@/y", "'@/y': no 'crt-store' has it"),
+        ("load crt one.key jwt on", "one.pem", "one.key': No such file"),
+        ("load crt only.pem jwt on alias x", "@/x", "there is no private key"),
+        ("load crt only.pem alias x", "one.pem", "there is no private key in it"),
         ("load crt one.pem acme le", "one.pem", "'acme' is not supported"),
         ("load crt one.pem sctl two.key", "one.pem", "two.key': it is no list of signed timestamps"),
         ("load crt one.pem alias /x", "one.pem", "'/' is forbidden as the first character"),
@@ -89,7 +92,8 @@ fn what_is_wrong_is_said() {
         let text = format!(
             "crt-store\n {lines}\ndefaults\n mode http\n timeout client 1s\nfrontend web\n bind 127.0.0.1:0 ssl crt {words}\n"
         );
-        let finished = Terse::with(&text).file("one.pem", one.pem()).file("two.key", two.key_pem()).arg(&["-c"]).run();
+        let finished = Terse::with(&text).file("one.pem", one.pem()).file("two.key", two.key_pem());
+        let finished = finished.file("only.pem", one.certificate_pem()).arg(&["-c"]).run();
         assert!(finished.code() == Some(1) && finished.stderr.contains(reason), "{lines}: {}", finished.stderr);
     }
 }
@@ -138,4 +142,86 @@ fn timestamps_and_issuers_belong_to_certificates() {
     assert_eq!(command(&terse, "commit ssl cert a.pem"), "Committing a.pem.\nSuccess!\n\n");
     assert_eq!(timestamps(&terse, SslVersion::TLS1_3), [0, 4, 0, 2, 8, 9]);
     terse.end();
+}
+
+/// A token that a key signs with ES256, and what a rule has to say of it by three names of certificates.
+#[test]
+fn certificates_of_stores_verify_tokens() {
+    let root = authority("root");
+    let (one, two) = (signed(Kind::Ecdsa, &["one"], &root), signed(Kind::Ecdsa, &["two"], &root));
+    let text = format!(
+        "global\n nbthread 1\n stats socket \"${{dir}}/stats\" level admin\n{DEFAULTS}\nfrontend web\n bind fd@${{web}}\n \
+         bind 127.0.0.1:0 ssl crt shown.pem\n http-request set-var(txn.t) http_auth_bearer\n \
+         http-request set-var(txn.c) req.hdr(certificate)\n \
+         http-request return status 200 content-type text/plain lf-string \
+         \"%[var(txn.t),jwt_verify_cert(ES256,@tokens/one)] %[var(txn.t),jwt_verify_cert(ES256,txn.c)]\"\n \
+         http-after-response set-header also %[var(txn.t),jwt_verify_cert(ES256,file.pem)]\n\
+         crt-store tokens\n load crt one.pem alias one jwt on\n load crt one.pem key one.key alias forbidden\n"
+    );
+    let terse = Terse::with(&text).file("one.pem", one.certificate_pem()).file("one.key", one.key_pem());
+    let terse = terse.file("shown.pem", two.pem()).file("file.pem", two.certificate_pem()).listen("web").start();
+    let verdicts = |pair: &Pair, certificate: &str| {
+        let mut stream = TcpStream::connect(terse.address("web")).unwrap();
+        let head = format!("Authorization: Bearer {}\r\nCertificate: {certificate}", token(pair));
+        stream.write_all(format!("GET / HTTP/1.0\r\n{head}\r\n\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.rsplit("\r\n").next().unwrap().to_owned()
+    };
+    assert_eq!(verdicts(&one, "@tokens/one"), "1 1");
+    assert_eq!(verdicts(&one, "@tokens/forbidden"), "1 -7");
+    assert_eq!(verdicts(&one, "shown.pem"), "1 -7");
+    assert_eq!(verdicts(&one, "none.pem"), "1 -5");
+    assert_eq!(verdicts(&two, "@tokens/one"), "0 0");
+    // A file that an expression names needs no word elsewhere.
+    assert_eq!((verdicts(&two, "file.pem"), verdicts(&one, "file.pem")), ("0 1".into(), "1 0".into()));
+    assert_eq!(command(&terse, "show ssl jwt"), "# filename\n@tokens/one\nfile.pem\n\n");
+    let said = command(&terse, "show ssl cert @tokens/one");
+    assert!(said.contains("\nOption: jwt on\nStatus: Used for JWT verification\n"), "{said}");
+    assert!(command(&terse, "del ssl cert @tokens/one").contains("in use, can't be deleted!"));
+    // What is exchanged verifies at once, without a key of its own.
+    let pem = String::from_utf8(two.certificate_pem()).unwrap();
+    command(&terse, &format!("set ssl cert @tokens/one <<\n{}\n", pem.trim_end()));
+    assert_eq!(command(&terse, "commit ssl cert @tokens/one"), "Committing @tokens/one\nSuccess!\n\n");
+    assert_eq!((verdicts(&two, "@tokens/one"), verdicts(&one, "@tokens/one")), ("1 1".into(), "0 0".into()));
+    // Others come and go.
+    command(&terse, "new ssl cert late.pem");
+    assert_eq!(verdicts(&two, "late.pem"), "1 -7");
+    command(&terse, &format!("set ssl cert late.pem <<\n{}\n", pem.trim_end()));
+    command(&terse, "commit ssl cert late.pem");
+    assert_eq!((command(&terse, "add ssl jwt late.pem"), verdicts(&two, "late.pem")), ("\n".into(), "1 1".into()));
+    assert_eq!((command(&terse, "del ssl jwt late.pem"), verdicts(&two, "late.pem")), ("\n".into(), "1 -7".into()));
+    assert!(command(&terse, "add ssl jwt none.pem").contains("'none.pem' doesn't exist"));
+    command(&terse, "del ssl cert late.pem");
+    assert_eq!(verdicts(&two, "late.pem"), "1 -5");
+    terse.end();
+}
+
+#[test]
+fn certificates_for_tokens_must_be_there() {
+    let pair = signed(Kind::Ecdsa, &["one"], &authority("root"));
+    for (expression, reason) in [
+        ("jwt_verify_cert(ES256,@tokens/none)", "'@tokens/none': no 'crt-store' has it"),
+        ("jwt_decrypt_cert(@tokens/none)", "'@tokens/none': no 'crt-store' has it"),
+        ("jwt_verify_cert(ES256,none.pem)", "cannot read 'none.pem'"),
+        ("jwt_verify_cert(ES256,key.pem)", "'key.pem' holds no certificate in PEM"),
+    ] {
+        let text = format!(
+            "crt-store tokens\n load crt one.pem alias one jwt on\n{DEFAULTS}\nfrontend web\n bind 127.0.0.1:0\n \
+             http-request return status 200 hdr verdict %[str(x),{expression}]\n"
+        );
+        let terse = Terse::with(&text).file("one.pem", pair.certificate_pem()).file("key.pem", pair.key_pem());
+        let finished = terse.arg(&["-c"]).run();
+        assert!(finished.code() == Some(1) && finished.stderr.contains(reason), "{expression}: {}", finished.stderr);
+    }
+}
+
+/// A token of a pair, signed with ES256.
+fn token(pair: &Pair) -> String {
+    let url = |bytes: &[u8]| openssl::base64::encode_block(bytes).replace('+', "-").replace('/', "_").replace('=', "");
+    let text = format!("{}.{}", url(br#"{"alg":"ES256"}"#), url(b"{}"));
+    let mut signer = openssl::sign::Signer::new(openssl::hash::MessageDigest::sha256(), &pair.key).unwrap();
+    let numbers = openssl::ecdsa::EcdsaSig::from_der(&signer.sign_oneshot_to_vec(text.as_bytes()).unwrap()).unwrap();
+    let signature = [numbers.r().to_vec_padded(32).unwrap(), numbers.s().to_vec_padded(32).unwrap()].concat();
+    format!("{text}.{}", url(&signature))
 }

@@ -1,6 +1,6 @@
 //! A certificate on its way: its parts, which must belong together in the end.
 
-use super::{Certificate, Issuers, Sources, Unusable, id, said};
+use super::{Certificate, Issuers, Keyed, Sources, Unusable, id, said};
 use crate::answer::CertificateId;
 use crate::hello::sized;
 use crate::pem::{self, Block, certificates};
@@ -55,7 +55,7 @@ impl Draft {
             leaf: Some(certificate.leaf.clone()),
             chain: certificate.chain.clone(),
             chain_path: certificate.chain_path.clone(),
-            key: Some(certificate.key.clone()),
+            key: certificate.key.clone(),
             dh: certificate.dh.clone(),
             ocsp: certificate.ocsp.clone(),
             issuer: certificate.issuer.clone(),
@@ -142,12 +142,15 @@ impl Draft {
     ///
     /// # Errors
     /// Why they do not.
-    pub(crate) fn finish(self) -> Result<Certificate, Unusable> {
+    pub(crate) fn finish(self, keyed: Keyed) -> Result<Certificate, Unusable> {
         let path = &self.path;
         let leaf = self.leaf.ok_or_else(|| Unusable::new(path, "there is no certificate"))?;
-        let key = self.key.ok_or_else(|| Unusable::new(path, "there is no private key"))?;
+        if self.key.is_none() && keyed == Keyed::Always {
+            return Err(Unusable::new(path, "there is no private key"));
+        }
+        let key = self.key;
         let public = leaf.public_key().map_err(|error| Unusable::new(path, format!("the certificate's key: {}", said(&error))))?;
-        if !public.public_eq(&key) {
+        if key.as_ref().is_some_and(|key| !public.public_eq(key)) {
             // Not to be equal is an error to OpenSSL.
             drop(ErrorStack::get());
             let (from, of) = match self.sources.key.as_ref().filter(|from| Some(*from) != self.sources.certificate.as_ref()) {

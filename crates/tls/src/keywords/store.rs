@@ -1,7 +1,7 @@
 //! The keywords of `crt-store` sections, and the words of their lines.
 
 use super::common::{self, done, refused};
-use super::{Draft, global};
+use super::{Draft, Listed, global};
 use crate::settings::FileName;
 use crate::store::{Load, Parts, Store};
 use terse_config::params::{self, Param};
@@ -22,9 +22,9 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     keyword("load", "crt <file> [<parameter>...]", "A certificate, and where its parts are.", |args, scope| {
         let mut draft = Draft { tls: Words::default(), line: scope.place.clone() };
         params::apply(args, "parameter", TABLE, &mut draft)?;
-        let Words { certificate, parts, alias, updates } = draft.tls;
+        let Words { certificate, parts, alias, updates, for_tokens } = draft.tls;
         let certificate = certificate.ok_or_else(|| args.fault("mandatory 'crt' parameter not found"))?;
-        store(scope).loads.push(Load { certificate, parts, alias, updates });
+        store(scope).loads.push(Load { certificate, parts, alias, updates, for_tokens: for_tokens == Some(true) });
         Ok(())
     }),
 ];
@@ -63,7 +63,10 @@ pub(super) const TABLE: &[Param<Draft<Words>>] = &[
         draft.tls.updates = Some(common::on_off(args)?);
         Ok(())
     }),
-    refused("jwt", "{ on | off }", "Verifies tokens with it.", "keys of tokens are named in the converter"),
+    done("jwt", "{ on | off }", "Whether it verifies and decrypts tokens; then it needs no key.", |args, draft| {
+        draft.tls.for_tokens = Some(common::on_off(args)?);
+        Ok(())
+    }),
     refused("acme", "<section>", "Orders it.", ORDERED),
     refused("domains", "<names>", "The names that are ordered.", ORDERED),
     refused("ips", "<addresses>", "The addresses that are ordered.", ORDERED),
@@ -82,17 +85,19 @@ pub(super) struct Words {
     parts: Parts,
     alias: Option<String>,
     updates: Option<bool>,
+    for_tokens: Option<bool>,
 }
 
-/// Reads a word that says where a part is, outside a `load` line.
+/// Reads a word of a `load` line in a list: where a part is, or whether the certificate is for tokens.
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn part(args: &mut Args<'_>, line: &Place, parts: &mut Parts) -> Result<(), Fault> {
-    let words = Words { parts: std::mem::take(parts), ..Words::default() };
+pub(super) fn part(args: &mut Args<'_>, line: &Place, listed: &mut Listed) -> Result<(), Fault> {
+    let words = Words { parts: std::mem::take(&mut listed.parts), ..Words::default() };
     let mut draft = Draft { tls: words, line: line.clone() };
     let outcome = params::apply_one(args, "parameter", TABLE, &mut draft);
-    *parts = draft.tls.parts;
+    listed.parts = draft.tls.parts;
+    listed.for_tokens = draft.tls.for_tokens.unwrap_or(listed.for_tokens);
     outcome
 }
 

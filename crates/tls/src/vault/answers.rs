@@ -4,7 +4,7 @@ use super::certificates::{asked, decoded};
 use super::{Refusal, Touched, Vault};
 use crate::answer::{self, Answer};
 use crate::base64;
-use crate::certificate::Draft;
+use crate::certificate::{Draft, Keyed};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Vault {
             };
             let mut draft = Draft::of(certificate);
             draft.ocsp = Some(answer.der.clone());
-            *found = Some(Arc::new(draft.finish().map_err(|wrong| Refusal::Mismatch(wrong.0))?));
+            *found = Some(Arc::new(draft.finish(Keyed::AtWill).map_err(|wrong| Refusal::Mismatch(wrong.0))?));
             changed.push(name.clone());
         }
         if changed.is_empty() {

@@ -4,7 +4,7 @@ use super::answers::now_s;
 use super::files::{Files, Key};
 use super::{Held, Refusal, Touched, Vault};
 use crate::answer::Answer;
-use crate::certificate::{Certificate, Draft, check_dates};
+use crate::certificate::{Certificate, Draft, Keyed, check_dates};
 use crate::report;
 use crate::secret::Secret;
 use openssl::base64;
@@ -49,6 +49,7 @@ impl Vault {
             None => "Empty",
             Some(_) if is_draft => "Uncommitted",
             Some(_) if is_used() => "Used",
+            Some(_) if held.for_tokens.contains(name) => "Used for JWT verification",
             Some(_) => "Unused",
         };
         let mut text = format!("Filename: {}{name}\n", if is_draft { "*" } else { "" });
@@ -64,7 +65,8 @@ impl Vault {
             let _ = writeln!(text, "{what} filename: {}", path.display());
         }
         let updates = if held.is_updated(name, &self.global().ocsp) { "on" } else { "off" };
-        let _ = writeln!(text, "Option: ocsp-update {updates}\nOption: jwt off\nStatus: {status}");
+        let tokens = if held.for_tokens.contains(name) { "on" } else { "off" };
+        let _ = writeln!(text, "Option: ocsp-update {updates}\nOption: jwt {tokens}\nStatus: {status}");
         if let Some(path) = &draft.chain_path {
             let _ = writeln!(text, "Chain Filename: {}", path.display());
         }
@@ -143,7 +145,9 @@ impl Vault {
         if let Some(Some(before)) = held.files.certificates.get(key) {
             draft.inherit(before);
         }
-        let certificate = draft.finish().and_then(|found| found.check_dates(&self.global).map(|()| found));
+        // Who shows it needs the key; tokens are verified without.
+        let keyed = if held.is_used(&Touched::Certificate(name)) { Keyed::Always } else { Keyed::AtWill };
+        let certificate = draft.finish(keyed).and_then(|found| found.check_dates(&self.global).map(|()| found));
         let certificate = match certificate {
             Ok(certificate) => certificate,
             Err(wrong) => {
@@ -157,6 +161,7 @@ impl Vault {
         // Whatever comes of it: the next change begins anew.
         held.draft = None;
         let changed = held.change(files, &Touched::Certificate(&key), &self.global).map_err(|wrong| Refusal::Contexts(wrong.0))?;
+        held.publish();
         self.changed.notify_one();
         Ok(changed)
     }
@@ -187,6 +192,7 @@ impl Vault {
             return Err(Refusal::Exists);
         }
         held.files.certificates.insert(name.into(), None);
+        held.publish();
         Ok(())
     }
 
@@ -206,10 +212,11 @@ impl Vault {
             let mut lines = files.lists.values().flat_map(|list| &list.lines);
             lines.any(|line| *line.certificate == *name)
         };
-        if held.is_used(&Touched::Certificate(name)) || is_listed(&held.files) {
+        if held.is_used(&Touched::Certificate(name)) || is_listed(&held.files) || held.for_tokens.contains(name) {
             return Err(Refusal::Used);
         }
         held.files.certificates.remove(name);
+        held.publish();
         Ok(())
     }
 }

@@ -64,11 +64,16 @@ impl Vault {
         }
         let mut changed = List::clone(&list);
         changed.last_number += 1;
+        let for_tokens = entry.for_tokens.then(|| certificate.clone());
         let line = ListLine { number: changed.last_number, certificate: certificate.clone(), entry: Arc::new(entry) };
         changed.lines.push(line);
         let mut files = held.files.clone();
         files.lists.insert(name.clone(), Arc::new(changed));
         let count = held.change(files, &Touched::List(&name), &self.global).map_err(|wrong| Refusal::Contexts(wrong.0))?;
+        if let Some(certificate) = for_tokens {
+            held.for_tokens.insert(certificate);
+            held.publish();
+        }
         self.changed.notify_one();
         Ok((certificate.to_string(), count))
     }

@@ -2,10 +2,10 @@
 
 use super::files::{Key, List, ListLine, Version, key};
 use super::{Held, Vault};
-use crate::certificate::{Certificate, Unusable, read};
+use crate::certificate::{Certificate, Keyed, Unusable, read};
 use crate::list::{self, Entry};
 use crate::settings::{BindTls, CertificateKind, FileName, Global, Own, ServerTls};
-use crate::store::{self, Parts};
+use crate::store::{self, Parts, Settled};
 use crate::tickets::TicketKeys;
 use crate::trust::{TrustKind, Trusted};
 use openssl::dh::Dh;
@@ -58,18 +58,21 @@ impl Vault {
     /// Reads the certificates of `crt-store` sections.
     pub fn read_stores(&self, sections: Vec<Section>, diagnostics: &mut Diagnostics) {
         let held = &mut self.held();
-        for (name, sources, file, updates) in sections.into_iter().flat_map(|section| store::settle(section, &self.global)) {
+        for Settled { name, sources, load } in sections.into_iter().flat_map(|section| store::settle(section, &self.global)) {
+            let place = &load.certificate.place;
             if held.files.certificates.contains_key(&name) {
-                diagnostics.alert(&file.place, format!("'load' in section 'crt-store': store '{name}' was already defined"));
+                diagnostics.alert(place, format!("'load' in section 'crt-store': store '{name}' was already defined"));
                 continue;
             }
-            let loaded = Certificate::load_from(Path::new(&*name), sources, true, &self.issuers);
+            let keyed = if load.for_tokens { Keyed::AtWill } else { Keyed::Always };
+            let loaded = Certificate::load_from(Path::new(&*name), sources, true, keyed, &self.issuers);
             match loaded.and_then(|found| found.check_dates(&self.global).map(|()| found)) {
                 Ok(certificate) => {
-                    held.store_updates.extend(updates.map(|updates| (name.clone(), updates)));
+                    held.store_updates.extend(load.updates.map(|updates| (name.clone(), updates)));
+                    held.for_tokens.extend(load.for_tokens.then(|| name.clone()));
                     held.files.certificates.insert(name, Some(Arc::new(certificate)));
                 }
-                Err(Unusable(reason)) => diagnostics.alert(&file.place, format!("unable to load certificate {reason}")),
+                Err(Unusable(reason)) => diagnostics.alert(place, format!("unable to load certificate {reason}")),
             }
         }
     }
@@ -158,7 +161,7 @@ impl Reader<'_> {
             Some(Some(held)) if sources.are_among(&held.sources) => return Some(name),
             Some(_) => Unusable::new(path, "another line has read it, with other parts"),
             None => {
-                let loaded = Certificate::load_from(path, sources, true, issuers);
+                let loaded = Certificate::load_from(path, sources, true, Keyed::Always, issuers);
                 match loaded.and_then(|found| found.check_dates(global).map(|()| found)) {
                     Ok(certificate) => {
                         self.held.files.certificates.insert(name.clone(), Some(Arc::new(certificate)));
@@ -214,6 +217,7 @@ impl Reader<'_> {
                 false => self.composed(&path, &entry.parts, place).into_iter().collect(),
             };
             self.entry_words(&entry, tls, place);
+            self.held.for_tokens.extend(names.iter().filter(|_| entry.for_tokens).cloned());
             let entry = Arc::new(entry);
             lines.extend(names.into_iter().map(|certificate| ListLine { number, certificate, entry: entry.clone() }));
         }
