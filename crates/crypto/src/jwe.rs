@@ -8,10 +8,11 @@
 //!   +-- "alg": how the key is wrapped; "enc": how the content is encrypted (RFC 7518 sections 4 and 5)
 //! ```
 //!
-//! What cannot be decrypted is empty, whatever the reason: nobody learns from outside how far it came. RSA1_5 is not built, because
-//! that alone would tell (RFC 8725 section 3.2).
+//! What cannot be decrypted is empty, whatever the reason: nobody learns from outside how far it came. With RSA1_5 that takes a key at
+//! random where there is none (RFC 7516 section 11.5), and still times may tell (RFC 8725 section 3.2): only who asks for it gets it.
 
 use crate::aes;
+use crate::allowed::Allowed;
 use crate::key::{Keyring, text};
 use hmac::{Hmac, KeyInit, Mac};
 use openssl::aes::{AesKey, unwrap_key};
@@ -23,6 +24,7 @@ use openssl::error::ErrorStack;
 use openssl::hash::{Hasher, MessageDigest};
 use openssl::nid::Nid;
 use openssl::pkey::{PKey, Private, Public};
+use openssl::rand::rand_bytes;
 use openssl::rsa::{Padding, RsaPrivateKeyBuilder};
 use openssl::symm;
 use std::sync::Arc;
@@ -41,19 +43,20 @@ pub(crate) const CONVERTERS: &[Converter] = &[
         "The content of an encrypted JSON Web Token, by a secret in base 64; empty when it cannot be decrypted.",
         |value, args, env| {
             let secret = text(args, 0, env).and_then(|text| decode(&text, URL).or_else(|| decode(&text, STANDARD)));
-            content(value, secret.map(|secret| Key::Secret(secret.to_vec())))
+            content(value, secret.map(|secret| Key::Secret(secret.to_vec())), args.own(1)?)
         },
     )
-    .params(KEY),
+    .params(KEY)
+    .check(allow),
     Converter::new(
         "jwt_decrypt_cert",
         Type::Bin,
         Type::Bin,
         "The same, by the key of a certificate of a `crt-store` (`jwt on`), or by the private key in a PEM file.",
         |value, args, env| {
-            let keyring = args.own::<Arc<Keyring>>(1)?;
+            let keyring = args.own::<Arc<Keyring>>(2)?;
             let key = text(args, 0, env).and_then(|name| keyring.private(&name));
-            content(value, key.map(Key::Private))
+            content(value, key.map(Key::Private), args.own(1)?)
         },
     )
     .params(KEY)
@@ -63,7 +66,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
         Type::Bin,
         Type::Bin,
         "The same, by a JSON Web Key of the type oct, RSA or EC.",
-        |value, args, env| content(value, text(args, 0, env).and_then(|jwk| Key::of_jwk(&jwk))),
+        |value, args, env| content(value, text(args, 0, env).and_then(|jwk| Key::of_jwk(&jwk)), args.own(1)?),
     )
     .params(KEY)
     .check(check_jwk),
@@ -75,29 +78,36 @@ enum Key {
     Private(PKey<Private>),
 }
 
+/// Behind the key stands what may be decrypted.
+fn allow(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>) -> Result<(), String> {
+    args.push(Arg::own(compiler.registry.own::<Allowed>()));
+    Ok(())
+}
+
 fn check_file(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>) -> Result<(), String> {
     let keyring = Keyring::of(compiler);
     if let Some(Arg::Str(name)) = args.first() {
         keyring.load_private(name, compiler)?;
     }
+    allow(args, compiler)?;
     args.push(Arg::own(keyring));
     Ok(())
 }
 
-fn check_jwk(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
+fn check_jwk(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>) -> Result<(), String> {
     match args.first() {
         Some(Arg::Str(jwk)) if Key::of_jwk(jwk).is_none() => Err("expects a JSON Web Key with all its parts, or a variable".into()),
-        _ => Ok(()),
+        _ => allow(args, compiler),
     }
 }
 
-fn content<'a>(token: Value<'a>, key: Option<Key>) -> Option<Value<'a>> {
+fn content<'a>(token: Value<'a>, key: Option<Key>, allowed: &Arc<Allowed>) -> Option<Value<'a>> {
     let token = token.into_bytes()?;
-    let content = key.and_then(|key| decrypt(&token, &key)).unwrap_or_default();
+    let content = key.and_then(|key| decrypt(&token, &key, allowed)).unwrap_or_default();
     Some(Value::Bin(Octets::from(content)))
 }
 
-fn decrypt(token: &[u8], key: &Key) -> Option<Vec<u8>> {
+fn decrypt(token: &[u8], key: &Key, allowed: &Allowed) -> Option<Vec<u8>> {
     let mut parts = token.split(|b| *b == b'.');
     let protected = parts.next()?;
     let mut decoded = || decode_exact(parts.next()?);
@@ -106,7 +116,11 @@ fn decrypt(token: &[u8], key: &Key) -> Option<Vec<u8>> {
         return None;
     }
     let header = decode_exact(protected)?;
-    let enc = Encryption::named(&member(&header, "enc")?)?;
+    let (algorithm, encryption) = (member(&header, "alg")?, member(&header, "enc")?);
+    if !allowed.has(&algorithm, &encryption) {
+        return None;
+    }
+    let enc = Encryption::named(&encryption)?;
     if member_text(&header, "zip").is_some() || member_text(&header, "crit").is_some() {
         return None;
     }
@@ -192,8 +206,14 @@ fn unwrap(header: &[u8], enc: Encryption, wrapped: &[u8], key: &Key) -> Option<V
             let fits = secret.len() == wrap_bytes(&alg)?;
             fits.then(|| open_gcm(secret, &part("iv")?, b"", wrapped, &part("tag")?)).flatten()
         }
-        (b"RSA-OAEP", Key::Private(key)) => unwrap_rsa(key, wrapped, MessageDigest::sha1()).ok(),
-        (b"RSA-OAEP-256", Key::Private(key)) => unwrap_rsa(key, wrapped, MessageDigest::sha256()).ok(),
+        (b"RSA1_5", Key::Private(key)) => {
+            let mut random = vec![0; enc.key_bytes()];
+            rand_bytes(&mut random).ok()?;
+            let found = unwrap_rsa(key, wrapped, None).ok().filter(|found| found.len() == random.len());
+            Some(found.unwrap_or(random))
+        }
+        (b"RSA-OAEP", Key::Private(key)) => unwrap_rsa(key, wrapped, Some(MessageDigest::sha1())).ok(),
+        (b"RSA-OAEP-256", Key::Private(key)) => unwrap_rsa(key, wrapped, Some(MessageDigest::sha256())).ok(),
         (b"ECDH-ES", Key::Private(key)) => {
             wrapped.is_empty().then(|| agree(header, key, &member(header, "enc")?, enc.key_bytes())).flatten()
         }
@@ -225,11 +245,17 @@ fn unwrap_aes(bytes: usize, secret: &[u8], wrapped: &[u8]) -> Option<Vec<u8>> {
     Some(key)
 }
 
-fn unwrap_rsa(key: &PKey<Private>, wrapped: &[u8], digest: MessageDigest) -> Result<Vec<u8>, ErrorStack> {
+/// With a digest by OAEP, else by PKCS #1 version 1.5.
+fn unwrap_rsa(key: &PKey<Private>, wrapped: &[u8], digest: Option<MessageDigest>) -> Result<Vec<u8>, ErrorStack> {
     let mut decrypter = Decrypter::new(key)?;
-    decrypter.set_rsa_padding(Padding::PKCS1_OAEP)?;
-    decrypter.set_rsa_oaep_md(digest)?;
-    decrypter.set_rsa_mgf1_md(digest)?;
+    match digest {
+        Some(digest) => {
+            decrypter.set_rsa_padding(Padding::PKCS1_OAEP)?;
+            decrypter.set_rsa_oaep_md(digest)?;
+            decrypter.set_rsa_mgf1_md(digest)?;
+        }
+        None => decrypter.set_rsa_padding(Padding::PKCS1)?,
+    }
     let mut out = vec![0; decrypter.decrypt_len(wrapped)?];
     let length = decrypter.decrypt(wrapped, &mut out)?;
     out.truncate(length);
@@ -271,11 +297,10 @@ impl Key {
             b"oct" => Key::Secret(decode(&member(jwk, "k")?, URL)?.to_vec()),
             b"RSA" => {
                 let mut builder = RsaPrivateKeyBuilder::new(number("n")?, number("e")?, number("d")?).ok()?;
-                if let (Some(p), Some(q)) = (number("p"), number("q")) {
-                    builder = builder.set_factors(p, q).ok()?;
-                    if let (Some(dp), Some(dq), Some(qi)) = (number("dp"), number("dq"), number("qi")) {
-                        builder = builder.set_crt_params(dp, dq, qi).ok()?;
-                    }
+                // All or none (RFC 7518 section 6.3.2); none makes it slower. A text that breaks off has some.
+                if ["p", "q", "dp", "dq", "qi"].iter().any(|name| member(jwk, name).is_some()) {
+                    builder = builder.set_factors(number("p")?, number("q")?).ok()?;
+                    builder = builder.set_crt_params(number("dp")?, number("dq")?, number("qi")?).ok()?;
                 }
                 Key::Private(PKey::from_rsa(builder.build()).ok()?)
             }
@@ -308,7 +333,9 @@ fn jwk_number(jwk: &[u8], name: &str) -> Option<BigNum> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::testing::Bench;
+    use terse_sample::convert::base64;
 
     /// RFC 7516 appendix A.3: A128KW and A128CBC-HS256.
     const WRAPPED: &str = "eyJhbGciOiJBMTI4S1ciLCJlbmMiOiJBMTI4Q0JDLUhTMjU2In0.\
@@ -342,6 +369,68 @@ mod tests {
         assert!(bench.refuses("str(x),jwt_decrypt_cert(/none)").contains("/none"));
     }
 
+    /// A token of RSA1_5 is decrypted for who asks for it; its key is wrapped for the text that stands first.
+    #[test]
+    fn what_is_allowed() {
+        let key = PKey::from_rsa(openssl::rsa::Rsa::generate(2048).unwrap()).unwrap();
+        let token = |content_key: &[u8]| {
+            let url = |bytes: &[u8]| String::from_utf8(base64::encode(bytes, base64::URL).to_vec()).unwrap();
+            let header = url(br#"{"alg":"RSA1_5","enc":"A128GCM"}"#);
+            let mut encrypter = openssl::encrypt::Encrypter::new(&key).unwrap();
+            encrypter.set_rsa_padding(Padding::PKCS1).unwrap();
+            let mut wrapped = vec![0; encrypter.encrypt_len(content_key).unwrap()];
+            let length = encrypter.encrypt(content_key, &mut wrapped).unwrap();
+            let (nonce, mut tag) = ([7; 12], [0; 16]);
+            let cipher = symm::Cipher::aes_128_gcm();
+            let content = symm::encrypt_aead(cipher, &[1; 16], Some(&nonce), header.as_bytes(), b"told", &mut tag).unwrap();
+            [header, url(&wrapped[..length]), url(&nonce), url(&content), url(&tag)].join(".")
+        };
+        let mut bench = Bench::new();
+        bench.file("k.pem", key.private_key_to_pem_pkcs8().unwrap());
+        let content = |bench: &mut Bench, content_key: &[u8]| {
+            bench.set("txn.t", &token(content_key));
+            bench.eval("var(txn.t),jwt_decrypt_cert(k.pem)")
+        };
+        assert_eq!(content(&mut bench, &[1; 16]).as_deref(), Some(""));
+        for (algorithms, encryptions, expected) in [
+            ("ALL", "A128GCM", "told"),
+            ("RSA1_5", "ALL", "told"),
+            ("ALL:!RSA1_5", "ALL", ""),
+            ("dir:RSA-OAEP", "ALL", ""),
+            ("ALL", "ALL:!A128GCM", ""),
+            ("ALL", "A256GCM", ""),
+        ] {
+            bench.own::<Allowed>().parse(algorithms, encryptions);
+            assert_eq!(content(&mut bench, &[1; 16]).as_deref(), Some(expected), "{algorithms} {encryptions}");
+        }
+        bench.own::<Allowed>().parse("ALL", "ALL");
+        // Another key, and one that is too short.
+        assert_eq!(content(&mut bench, &[2; 16]).as_deref(), Some(""));
+        assert_eq!(content(&mut bench, &[1; 15]).as_deref(), Some(""));
+        // As a JSON Web Key, whole, without what makes it fast, and broken off.
+        let rsa = key.rsa().unwrap();
+        let number = |name: &str, number: &openssl::bn::BigNumRef| {
+            let text = base64::encode(&number.to_vec(), base64::URL);
+            format!(r#","{name}":"{}""#, String::from_utf8_lossy(&text))
+        };
+        let least = format!(r#"{{"kty":"RSA"{}{}{}"#, number("n", rsa.n()), number("e", rsa.e()), number("d", rsa.d()));
+        let factors = number("p", rsa.p().unwrap()) + &number("q", rsa.q().unwrap());
+        let rest = number("dp", rsa.dmp1().unwrap()) + &number("dq", rsa.dmq1().unwrap()) + &number("qi", rsa.iqmp().unwrap());
+        let whole = format!("{least}{factors}{rest}}}");
+        for (jwk, expected) in [
+            (&whole[..], "told"),
+            (&format!("{least}}}"), "told"),
+            (&format!("{least}{factors}}}"), ""),
+            (&whole[..whole.len() - 20], ""),
+        ] {
+            bench.set("txn.t", &token(&[1; 16]));
+            bench.set("txn.jwk", jwk);
+            assert_eq!(bench.eval("var(txn.t),jwt_decrypt_jwk(txn.jwk)").as_deref(), Some(expected), "{jwk}");
+        }
+        bench.set("txn.t", &token(&[1; 16]).replacen(".", ".AA", 1));
+        assert_eq!(bench.eval("var(txn.t),jwt_decrypt_cert(k.pem)").as_deref(), Some(""));
+    }
+
     /// The key that both sides of RFC 7518 appendix C agree upon.
     #[test]
     fn the_agreement_of_rfc_7518() {
@@ -349,8 +438,8 @@ mod tests {
             "y":"e8lnCO-AlStT-NJVX-crhB7QRYhiix03illJOVAOyck","d":"VEmDZpDXXK8p8N0Cndsxs924q6nS1RXFASRl6BfUqdw"}"#;
         let header = br#"{"alg":"ECDH-ES","enc":"A128GCM","apu":"QWxpY2U","apv":"Qm9i","epk":{"kty":"EC","crv":"P-256",
             "x":"gI0GAILBdu7T53akrFmMyGcsF3n5dO7MmwNBHKW5SV0","y":"SLW_xSffzlPWrHEVI30DHM_4egVwt3NQqeUD7nMFpps"}}"#;
-        let Some(super::Key::Private(key)) = super::Key::of_jwk(bob.as_bytes()) else { panic!("Bob's key") };
-        let agreed = super::agree(header, &key, b"A128GCM", 16).unwrap();
-        assert_eq!(agreed, *super::decode(b"VqqN6vgjbSBcIijNcacQGg", super::URL).unwrap());
+        let Some(Key::Private(key)) = Key::of_jwk(bob.as_bytes()) else { panic!("Bob's key") };
+        let agreed = agree(header, &key, b"A128GCM", 16).unwrap();
+        assert_eq!(agreed, *decode(b"VqqN6vgjbSBcIijNcacQGg", URL).unwrap());
     }
 }

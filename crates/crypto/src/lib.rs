@@ -12,14 +12,17 @@
 #![allow(clippy::ptr_arg, reason = "checks of arguments share one signature, and some of them add arguments")]
 
 mod aes;
+mod allowed;
 mod jwe;
 mod jws;
 mod key;
 mod users;
 
-pub use users::KEYWORDS;
-
+use terse_config::Keyword;
 use terse_sample::{Converter, Fetch};
+
+/// The keywords of this crate.
+pub const KEYWORDS: &[&[Keyword]] = &[allowed::KEYWORDS, users::KEYWORDS];
 
 /// All tables of this crate.
 pub const CONVERTERS: &[&[Converter]] = &[aes::CONVERTERS, jws::CONVERTERS, jwe::CONVERTERS];

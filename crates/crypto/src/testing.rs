@@ -45,6 +45,11 @@ impl Bench {
         self.files.0.lock().unwrap().insert(name.to_owned(), bytes);
     }
 
+    /// What this crate keeps from one expression to the next.
+    pub(crate) fn own<T: std::any::Any + Send + Sync + Default>(&mut self) -> Arc<T> {
+        self.registry.own()
+    }
+
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         let slot = self.registry.names.slot(name).unwrap();
         self.env().vars.set(slot, Value::str(value.as_bytes()));

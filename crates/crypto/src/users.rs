@@ -15,7 +15,7 @@
 mod crypt;
 mod keywords;
 
-pub use keywords::KEYWORDS;
+pub(crate) use keywords::KEYWORDS;
 
 use openssl::sha::sha256;
 use std::any::Any;

@@ -21,8 +21,8 @@ pub fn tables() -> Vec<&'static [Keyword]> {
     ];
     tables.extend(terse_proxy::KEYWORDS);
     tables.extend(terse_admin::KEYWORDS);
+    tables.extend(terse_crypto::KEYWORDS);
     tables.extend([
-        terse_crypto::KEYWORDS,
         terse_lua::KEYWORDS,
         terse_tls::KEYWORDS,
         terse_tls::STORE_KEYWORDS,

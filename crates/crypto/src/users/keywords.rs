@@ -6,7 +6,7 @@ use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections};
 use terse_sample::Registry;
 
 /// The table.
-pub const KEYWORDS: &[Keyword] = &[
+pub(crate) const KEYWORDS: &[Keyword] = &[
     done("group", "<name> [users <user>,...]", "Names a group, and users in it.", group),
     done(
         "user",

@@ -103,8 +103,6 @@ pub static KEYWORDS: &[Keyword] = &[
     ),
     // TLS.
     knob("acme.scheduler", "auto|off", "Renewal of certificates.", ACME),
-    knob("jwt.decrypt_alg_list", "<algorithms>", "Algorithms of tokens.", "tokens are not decrypted"),
-    knob("jwt.decrypt_enc_list", "<algorithms>", "Algorithms of tokens.", "tokens are not decrypted"),
     // HTTP/2 and QUIC.
     knob("tune.h2.be.max-frames-at-once", "<number>", "Frames taken at once.", TURNS),
     knob("tune.h2.fe.max-frames-at-once", "<number>", "Frames taken at once.", TURNS),
