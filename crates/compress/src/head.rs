@@ -43,7 +43,9 @@ pub fn apply(response: &mut Response, offer: &Offer, verdict: &Verdict, settings
             _ => {}
         },
     }
-    if verdict.varies && settings.vary() {
+    // HAProxy says so of what it compresses, and of nothing else.
+    let is_told = !settings.process().as_haproxy || !matches!(verdict.decision, Decision::Pass(_));
+    if verdict.varies && settings.vary() && is_told {
         add_vary(&mut response.fields);
     }
 }

@@ -166,7 +166,8 @@ pub struct Process {
     pub memory_bytes: usize,
     /// What becomes of tags where no `compression etag` is there.
     pub etag: EtagMode,
-    /// `http-conformance haproxy`: heads of answers to HEAD are left alone, as are errors' pages and what a server of HTTP/1.0 sends.
+    /// `http-conformance haproxy`: heads of answers to HEAD are left alone, as are errors' pages and what a server of HTTP/1.0 sends; Vary
+    /// is told of what is compressed alone.
     pub as_haproxy: bool,
 }
 

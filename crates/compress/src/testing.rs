@@ -23,6 +23,12 @@ impl Setup {
         Setup { listen, process }
     }
 
+    /// The same under `http-conformance haproxy`.
+    pub(crate) fn like_haproxy(mut self) -> Setup {
+        self.process.as_haproxy = true;
+        self
+    }
+
     pub(crate) fn listen(&self) -> Option<&Compression> {
         self.listen.as_ref()
     }

@@ -88,6 +88,23 @@ fn vary_is_for_what_varies() {
     }
 }
 
+/// Under `http-conformance haproxy` that is what is compressed, and nothing else.
+#[test]
+fn vary_is_for_what_is_compressed() {
+    for (ask, answer, is_told) in [
+        (GET, "200\nContent-Length: 100", true),
+        ("GET /", "200\nContent-Length: 100", false),
+        ("GET /\nAccept-Encoding: invalid", "200\nContent-Length: 100", false),
+        (GET, "304\nContent-Type: text/plain", false),
+        (GET, "206\nContent-Range: bytes 0-9/100", false),
+    ] {
+        let (by_rfc, _) = sent(&Setup::new(GZIP), ask, answer);
+        let (head, _) = sent(&Setup::new(GZIP).like_haproxy(), ask, answer);
+        assert!(by_rfc.contains("Vary"), "{ask} | {answer}: {by_rfc}");
+        assert_eq!(head.contains("Vary"), is_told, "{ask} | {answer}: {head}");
+    }
+}
+
 #[test]
 fn identity_only_loses_the_length() {
     let setup = Setup::new("compression algo identity");
