@@ -7,10 +7,11 @@
 //! The first context is where sessions and the keys of tickets live. A session belongs to the name that its client has asked for: under
 //! another one a handshake is made anew (RFC 6066 section 3).
 
-use crate::certificate::{Certificate, Unusable};
+use crate::certificate::{Certificate, Unusable, check_dates};
 use crate::context;
 use crate::counters::{COUNTERS, HandshakeCounts, bump};
 use crate::early::EARLY_BYTES;
+use crate::generated::Authority;
 use crate::offer::{Choice, Offer, Terms};
 use crate::records::{self, Ask, Policy};
 use crate::secured::{Limits, Secured, Side};
@@ -53,6 +54,7 @@ pub struct Acceptor {
     ticket_keys: Option<Arc<TicketKeys>>,
     keeps_secrets: bool,
     counts: Arc<HandshakeCounts>,
+    authority: Option<Arc<Authority>>,
 }
 
 impl fmt::Debug for Acceptor {
@@ -79,10 +81,18 @@ impl Acceptor {
         let strict = tls.strict_sni.unwrap_or_default();
         let mut held = vault.held();
         let counts = Arc::default();
-        let offer = Offer::make(&Terms { tls, http, strict, place, files: held.files(), global, counts: &counts }, None);
+        let authority = authority(tls, global, place, diagnostics).ok()?;
+        let files = held.files();
+        let terms = Terms { tls, http, strict, place, files, global, counts: &counts, authority: authority.as_ref() };
+        let offer = Offer::make(&terms, None);
         let offer = offer.map_err(|Unusable(reason)| diagnostics.alert(place, reason)).ok()?;
         if offer.lines.is_empty() && !strict {
             diagnostics.alert(place, "there is no certificate to show: 'ssl' needs 'crt <file>'");
+            return None;
+        }
+        if authority.is_some() && offer.lines.is_empty() {
+            diagnostics
+                .alert(place, "'generate-certificates' takes the key of a certificate that is shown by default: add 'crt <file>'");
             return None;
         }
         let listed = offer.lines.iter().filter_map(|line| line.own.as_deref());
@@ -138,17 +148,30 @@ impl Acceptor {
         let lists = tls.certificates.iter().map(|word| folder_key(&path(word))).collect();
         let (tls, place, frontend) = (tls.clone(), place.clone(), frontend.clone());
         let keeps_secrets = global.keeps_secrets;
-        let acceptor =
-            Acceptor { first, limits, offer, tls, http, strict, place, frontend, lists, ticket_keys, keeps_secrets, counts };
-        let acceptor = Arc::new(acceptor);
+        let acceptor = Arc::new(Acceptor {
+            first,
+            limits,
+            offer,
+            tls,
+            http,
+            strict,
+            place,
+            frontend,
+            lists,
+            ticket_keys,
+            keeps_secrets,
+            counts,
+            authority,
+        });
         held.enrol(&acceptor);
         Some(acceptor)
     }
 
     /// What names would lead to with these files.
     pub(crate) fn prepare(&self, files: &Files, global: &Global) -> Result<Offer, Unusable> {
-        let Acceptor { tls, http, strict, place, counts, .. } = self;
-        Offer::make(&Terms { tls, http: *http, strict: *strict, place, files, global, counts }, Some(&self.offer()))
+        let Acceptor { tls, http, strict, place, counts, authority, .. } = self;
+        let (http, strict, authority) = (*http, *strict, authority.as_ref());
+        Offer::make(&Terms { tls, http, strict, place, files, global, counts, authority }, Some(&self.offer()))
     }
 
     /// Lets names lead there from now on.
@@ -210,6 +233,27 @@ impl Acceptor {
     pub fn compresses_records(&self) -> bool {
         self.tls.own.common.records == Policy::Allow
     }
+}
+
+/// Who signs the certificates that are made, if any are. What is wrong is said.
+fn authority(tls: &BindTls, global: &Global, place: &Place, diagnostics: &mut Diagnostics) -> Result<Option<Arc<Authority>>, ()> {
+    let Some(file) = &tls.ca_sign_file else {
+        if tls.generates {
+            diagnostics.alert(place, "'generate-certificates': nobody signs them: add 'ca-sign-file <file>'");
+            return Err(());
+        }
+        return Ok(None);
+    };
+    if !tls.generates {
+        diagnostics.warn(place, "'ca-sign-file' does nothing without 'generate-certificates'");
+        return Ok(None);
+    }
+    let path = file.path(global.ca_base.as_deref());
+    let authority = Authority::load(&path, tls.ca_sign_pass.as_ref());
+    let authority = authority.and_then(|found| check_dates(&path, found.certificate(), global).map(|()| found));
+    authority
+        .map(|found| Some(Arc::new(found)))
+        .map_err(|Unusable(reason)| diagnostics.alert(&file.place, format!("'ca-sign-file': {reason}")))
 }
 
 /// What sessions are named after: words that they were made under, and whether their records may be compressed. One that compressed cannot
@@ -312,7 +356,11 @@ fn first(
         let offer = offer.load();
         let asked = raw::hello_extension(ssl, hello::SERVER_NAME).and_then(hello::server_name).map(<[u8]>::to_vec);
         match offer.find(asked.as_ref().and_then(|name| std::str::from_utf8(name).ok())) {
-            Some(choice) => choice.give(ssl, asked.as_deref()).map(|()| ClientHelloResponse::SUCCESS),
+            Some((choice, made)) => {
+                choice.give(ssl, asked.as_deref())?;
+                made.map_or(Ok(()), |made| made.show(ssl))?;
+                Ok(ClientHelloResponse::SUCCESS)
+            }
             None => {
                 *alert = SslAlert::UNRECOGNIZED_NAME;
                 Err(openssl::error::ErrorStack::get())

@@ -29,6 +29,7 @@ mod dn;
 mod early;
 mod ending;
 mod failure;
+mod generated;
 mod handshake;
 mod hello;
 mod ignored;

@@ -4,6 +4,7 @@
 use crate::acceptor;
 use crate::certificate::{Certificate, Unusable};
 use crate::counters::HandshakeCounts;
+use crate::generated::{Authority, Maker, Shown};
 use crate::names::{self, Name, Names};
 use crate::settings::{BindTls, CertificateKind, Global, Own, Verify};
 use crate::trust::TrustKind;
@@ -23,6 +24,8 @@ pub(crate) struct Offer {
     names: Names<Option<Arc<Choice>>>,
     /// For clients without a name, or with one that no certificate has.
     default: Option<Arc<Choice>>,
+    /// Makes certificates for the latter, which are shown in place of those of the default.
+    maker: Option<Arc<Maker>>,
     /// Such clients are refused.
     pub(crate) strict: bool,
     /// Whether any certificate's words take early data.
@@ -99,6 +102,8 @@ pub(crate) struct Terms<'a> {
     pub(crate) files: &'a Files,
     pub(crate) global: &'a Global,
     pub(crate) counts: &'a Arc<HandshakeCounts>,
+    /// `generate-certificates`: who signs.
+    pub(crate) authority: Option<&'a Arc<Authority>>,
 }
 
 impl Offer {
@@ -108,8 +113,8 @@ impl Offer {
     /// What of it cannot be used.
     pub(crate) fn make(terms: &Terms<'_>, before: Option<&Offer>) -> Result<Offer, Unusable> {
         let lines = lines(terms)?;
-        let before = before.map(|offer| &offer.made);
-        let mut make = Make { terms, made: HashMap::new(), before, lines: &lines, wrong: None };
+        let made_before = before.map(|offer| &offer.made);
+        let mut make = Make { terms, made: HashMap::new(), before: made_before, lines: &lines, wrong: None };
         let patterns: Vec<Vec<Name>> = lines.iter().map(|line| line.names.clone()).collect();
         let names = names::sort(&patterns, |numbers| make.choice(numbers));
         // The default are those that say so, or else those whose names are any, or else the first.
@@ -124,15 +129,26 @@ impl Offer {
             None => {
                 let own = lines.iter().filter_map(|line| line.own.as_deref()).chain([&terms.tls.own]);
                 let takes_early = own.into_iter().any(|own| own.takes_early);
-                Ok(Offer { names, default, strict: terms.strict, takes_early, lines, defaults, made })
+                let of = |choice: &Arc<Choice>| made.iter().find(|(_, made)| Arc::ptr_eq(made, choice)).map(|(recipe, _)| recipe);
+                let of = default.as_ref().and_then(of).map(|recipe| recipe.certificates.clone());
+                let maker = terms.authority.zip(of).map(|(authority, of)| {
+                    let kept = before.and_then(|offer| offer.maker.clone()).filter(|maker| maker.is_of(&of));
+                    kept.unwrap_or_else(|| Arc::new(Maker::new(authority.clone(), of, terms.global.made_certificates)))
+                });
+                Ok(Offer { names, default, maker, strict: terms.strict, takes_early, lines, defaults, made })
             }
         }
     }
 
-    /// What a client gets that names this host, or none.
-    pub(crate) fn find(&self, asked: Option<&str>) -> Option<&Choice> {
+    /// What a client gets that names this host, or none; with it a certificate, where one is made for it.
+    pub(crate) fn find(&self, asked: Option<&str>) -> Option<(&Choice, Option<Arc<Shown>>)> {
         let choice = asked.and_then(|name| self.names.find(name)).and_then(Option::as_ref);
-        choice.or(self.default.as_ref().filter(|_| !self.strict)).map(|choice| &**choice)
+        if let Some(choice) = choice {
+            return Some((choice, None));
+        }
+        let made = self.maker.as_ref().zip(asked).and_then(|(maker, name)| maker.shown(name));
+        let default = self.default.as_ref().filter(|_| !self.strict || made.is_some());
+        default.map(|choice| (&**choice, made))
     }
 
     /// Whether authorities, or what they have revoked, are in a context.

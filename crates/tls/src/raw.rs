@@ -144,6 +144,20 @@ pub(crate) fn is_of_kind(signature: i32, kind: Id) -> bool {
 
 type MakeTicket = unsafe extern "C" fn(*mut ffi::SSL, *mut c_void) -> c_int;
 
+/// Sets what stands above the certificate that a connection was given last.
+pub(crate) fn set_chain(ssl: &mut SslRef, chain: &[X509]) -> Result<(), ErrorStack> {
+    // SAFETY: the connection lives; without a list its chain is emptied.
+    unsafe { ffi::SSL_ctrl(ssl.as_ptr(), SSL_CTRL_CHAIN, 0, ptr::null_mut()) };
+    for certificate in chain {
+        // SAFETY: the connection and the certificate live; with 1 OpenSSL takes a reference of its own.
+        let done = unsafe { ffi::SSL_ctrl(ssl.as_ptr(), ffi::SSL_CTRL_CHAIN_CERT, 1, certificate.as_ptr().cast()) };
+        if done <= 0 {
+            return Err(ErrorStack::get());
+        }
+    }
+    Ok(())
+}
+
 /// Completes what sessions remember before a ticket of them is made.
 pub(crate) fn complete_sessions(context: &mut SslContextBuilder) -> Result<(), ErrorStack> {
     // SAFETY: the context lives, and the callback is a function; there is none for tickets that are taken, and no argument.
@@ -480,6 +494,7 @@ pub(crate) fn error_text(error: c_ulong) -> String {
 /// `evp.h`: `EVP_MAX_IV_LENGTH`
 const IV_BYTES: usize = 16;
 /// `ssl.h`
+const SSL_CTRL_CHAIN: c_int = 88;
 const SSL_CTRL_SET_GROUPS_LIST: c_int = 92;
 const SSL_CTRL_SET_CLIENT_SIGALGS_LIST: c_int = 102;
 const SSL_CTRL_GET_NEGOTIATED_GROUP: c_int = 134;

@@ -37,6 +37,8 @@ pub struct Global {
     pub dh_bits: u32,
     /// `tune.ssl.cachesize`: sessions that each address remembers.
     pub cache_size: u32,
+    /// `tune.ssl.ssl-ctx-cache-size`: made certificates that each address remembers.
+    pub made_certificates: usize,
     /// How many bytes of each client's hello are kept for fetches.
     pub hello_bytes: usize,
     /// `tune.ssl.lifetime`: how long.
@@ -89,6 +91,7 @@ impl Default for Global {
             dh_file: None,
             dh_bits: 0,
             cache_size: 20_000,
+            made_certificates: 1000,
             hello_bytes: 0,
             lifetime: Duration::from_secs(300),
             max_record: 0,
@@ -241,8 +244,24 @@ pub struct BindTls {
     pub ticket_keys: Option<FileName>,
     /// `ocsp-update`
     pub ocsp_update: Option<bool>,
+    /// `generate-certificates`: certificates are made for names that none has.
+    pub generates: bool,
+    /// `ca-sign-file`: who signs them.
+    pub ca_sign_file: Option<FileName>,
+    /// `ca-sign-pass`: what the key of that file is encrypted with.
+    pub ca_sign_pass: Option<Passphrase>,
     /// What a certificate of a list may have of its own.
     pub own: Own,
+}
+
+/// The password of a key; it is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Passphrase(pub(crate) Box<str>);
+
+impl std::fmt::Debug for Passphrase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Passphrase")
+    }
 }
 
 /// Words of a `bind` line that a line of a `crt-list` may have too.

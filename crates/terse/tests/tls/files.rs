@@ -80,7 +80,7 @@ fn what_is_wrong_is_named() {
         ("crt good.pem tls-ticket-keys missing.keys", "missing.keys': No such file or directory"),
         ("crt good.pem tls-ticket-keys few.keys", "few.keys': wrong sized key on line 1"),
         ("crt good.pem tls-ticket-keys garbage.keys", "garbage.keys': unable to decode base64 key on line 1"),
-        ("crt good.pem generate-certificates", "'generate-certificates' is not supported"),
+        ("crt good.pem ech folder", "'ech' is not supported"),
         ("crt good.pem verify maybe", "'maybe' is neither"),
     ] {
         let (code, stderr) = said(words, &files);

@@ -11,6 +11,7 @@ mod exchange;
 mod figures;
 mod files;
 mod floods;
+mod generated;
 mod handshakes;
 mod hello;
 mod logs;

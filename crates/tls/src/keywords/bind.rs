@@ -5,7 +5,7 @@ use super::common::{
     self, accepted, by_version, ciphers, ciphersuites, client_signatures, curves, done, newest, oldest, refused, signatures,
 };
 use crate::ignored::Ignored;
-use crate::settings::{BindTls, CertificateKind, CertificateWord, Verify};
+use crate::settings::{BindTls, CertificateKind, CertificateWord, Passphrase, Verify};
 use terse_config::params::Param;
 use terse_config::{Args, Fault};
 
@@ -146,13 +146,25 @@ pub(super) const TABLE: &[Param<OnBind>] = &[
             Ok(())
         },
     ),
-    refused("generate-certificates", "", "Makes certificates for unknown names.", GENERATED),
-    refused("ca-sign-file", "<file>", "The authority of made certificates.", GENERATED),
-    refused("ca-sign-pass", "<password>", "The authority's password.", GENERATED),
+    done(
+        "generate-certificates",
+        "",
+        "Makes certificates for names that none has, signed by that of 'ca-sign-file'.",
+        |_, draft| {
+            draft.tls.generates = true;
+            Ok(())
+        },
+    ),
+    done("ca-sign-file", "<file>", "Who signs made certificates: a certificate and its key.", |args, draft| {
+        draft.tls.ca_sign_file = Some(common::file(args, &draft.line)?);
+        Ok(())
+    }),
+    done("ca-sign-pass", "<password>", "What that key is encrypted with.", |args, draft| {
+        draft.tls.ca_sign_pass = Some(Passphrase(args.need("<password>")?.into()));
+        Ok(())
+    }),
     refused("ech", "<folder>", "Encrypted hellos.", "the system's OpenSSL has none"),
 ];
-
-const GENERATED: &str = "certificates are made by those who may sign them, not here";
 
 fn certificate(args: &mut Args<'_>, draft: &mut OnBind, kind: CertificateKind) -> Result<(), Fault> {
     let file = common::file(args, &draft.line)?;

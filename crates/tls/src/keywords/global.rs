@@ -132,6 +132,15 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         global(scope).cache_size = args.integer("<sessions>", 0..=i64::from(i32::MAX))? as u32;
         args.end()
     }),
+    done(
+        "tune.ssl.ssl-ctx-cache-size",
+        "<certificates>",
+        "How many certificates that were made each address remembers; 1000 by default.",
+        |args, scope| {
+            global(scope).made_certificates = args.integer("<certificates>", 0..=i64::from(i32::MAX))? as usize;
+            args.end()
+        },
+    ),
     done("tune.ssl.lifetime", "<time>", "How long sessions are remembered; 300s by default.", |args, scope| {
         global(scope).lifetime = args.time_in("<time>", terse_config::TimeUnit::Seconds)?;
         args.end()
@@ -244,7 +253,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "Renewed keys a second.",
         "OpenSSL bounds them itself: 32 between two records of data",
     ),
-    accepted("tune.ssl.ssl-ctx-cache-size", "<number>", "Remembered made certificates.", "none are made"),
 ];
 
 fn least_delay(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {

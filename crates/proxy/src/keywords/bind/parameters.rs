@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn what_is_not_built_is_named() {
         for (words, reason) in [
-            ("ssl generate-certificates", "made by those who may sign"),
+            ("ssl ech folder", "the system's OpenSSL has none"),
             ("proto h3", "not spoken with clients"),
             ("mode 999", "mode"),
             ("tcp-ss 3", "<mode>"),
