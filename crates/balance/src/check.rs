@@ -9,6 +9,7 @@ mod attempt;
 mod expect;
 mod http2;
 mod probe;
+mod program;
 pub(crate) mod protocol;
 mod schedule;
 mod stream;
@@ -16,6 +17,7 @@ mod stream;
 pub(crate) use expect::bytes_of;
 pub use expect::{Expect, Expectation, FormatMatch, Pattern, Telling};
 pub use probe::{Assigned, HttpRequest, Probe, ProbeKind, Script, Step, StepTls};
+pub use program::{Entrance, Program, Programs};
 pub use protocol::Answer;
 pub use schedule::{Watchers, run};
 
@@ -37,6 +39,10 @@ pub trait Surroundings: Send + Sync {
     /// What expressions see of the server that is checked.
     fn subject(&self, _farm: &Farm, _server: &Arc<Server>) -> Box<dyn Any + Send + Sync> {
         Box::new(())
+    }
+    /// Where clients come to a backend.
+    fn entrance(&self, _farm: &Farm) -> Entrance {
+        Entrance::default()
     }
     /// The name of this node (`node`).
     fn node(&self) -> String {
@@ -79,11 +85,17 @@ pub enum CheckStatus {
     L7OkStopping = 16,
     /// Answered with a status that was not expected.
     L7Status = 17,
+    /// A program could not be started, or says no.
+    ProgramError = 18,
+    /// A program took too long.
+    ProgramTimeout = 19,
+    /// A program says yes.
+    ProgramOk = 20,
 }
 
 impl CheckStatus {
     /// What a check may have come to: all but [`CheckStatus::Initial`].
-    pub const OUTCOMES: [CheckStatus; 13] = [
+    pub const OUTCOMES: [CheckStatus; 16] = [
         CheckStatus::Observed,
         CheckStatus::SocketError,
         CheckStatus::L4Ok,
@@ -97,6 +109,9 @@ impl CheckStatus {
         CheckStatus::L7Ok,
         CheckStatus::L7OkStopping,
         CheckStatus::L7Status,
+        CheckStatus::ProgramError,
+        CheckStatus::ProgramTimeout,
+        CheckStatus::ProgramOk,
     ];
 
     /// The status of that number; one that is not known, of another version, says nothing.
@@ -130,6 +145,9 @@ impl CheckStatus {
             CheckStatus::L7Ok => ("L7OK", "Layer7 check passed"),
             CheckStatus::L7OkStopping => ("L7OKC", "Layer7 check conditionally passed"),
             CheckStatus::L7Status => ("L7STS", "Layer7 wrong status"),
+            CheckStatus::ProgramError => ("PROCERR", "External check error"),
+            CheckStatus::ProgramTimeout => ("PROCTOUT", "External check timeout"),
+            CheckStatus::ProgramOk => ("PROCOK", "External check passed"),
             CheckStatus::Observed => ("HANA", "Health analyze"),
         }
     }
@@ -139,7 +157,7 @@ impl CheckStatus {
         match self {
             CheckStatus::Initial => 0,
             CheckStatus::Checked => 1,
-            CheckStatus::L4Ok | CheckStatus::L6Ok | CheckStatus::L7Ok => 3,
+            CheckStatus::L4Ok | CheckStatus::L6Ok | CheckStatus::L7Ok | CheckStatus::ProgramOk => 3,
             CheckStatus::L7OkStopping => 4,
             _ => 2,
         }
@@ -152,7 +170,8 @@ impl CheckStatus {
 
     /// Whether a code of the protocol belongs to it.
     pub const fn has_code(self) -> bool {
-        matches!(self, CheckStatus::L7Ok | CheckStatus::L7OkStopping | CheckStatus::L7Status)
+        // Those of the last kinds, as in HAProxy.
+        self as u8 >= CheckStatus::L7Ok as u8
     }
 
     /// What it means for a server that is in that state. A server that is down does not come up only to stop.

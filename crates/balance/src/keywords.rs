@@ -51,6 +51,7 @@ pub const KEYWORDS: &[Keyword] = &{
         HASH_BALANCE_FACTOR,
         LOAD_STATE,
         STATE_FILE_NAME,
+        PROGRAMS,
         EXTERNAL_CHECK,
         EXTERNAL_CHECK_COMMAND,
         EXTERNAL_CHECK_PATH,

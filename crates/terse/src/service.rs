@@ -20,13 +20,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use terse_admin::Context;
-use terse_balance::check::Surroundings;
+use terse_balance::check::{Entrance, Surroundings};
 use terse_balance::{Farm, Server};
 use terse_compress::Queue;
 use terse_compress::memory::Raiser;
 use terse_proxy::checked::Checked;
 use terse_proxy::log::{Courier, Intake, Journal, Level, Logger};
-use terse_proxy::plan::Plan;
+use terse_proxy::plan::{Bind, Plan};
+use terse_proxy::settings::Mode;
 use terse_proxy::worker::{self, Control, Shared};
 use terse_sample::{ProcessStore, World};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -239,6 +240,22 @@ impl Surroundings for CheckSurroundings {
             Some(checked) => Box::new(checked),
             None => Box::new(()),
         }
+    }
+
+    fn entrance(&self, farm: &Farm) -> Entrance {
+        let backends = self.plan.backends.now();
+        let is_http = backends.iter().any(|backend| std::ptr::eq(&*backend.farm, farm) && backend.mode == Mode::Http);
+        let is_its_own = |bind: &&Bind| *self.plan.frontends[bind.frontend].name == *farm.name();
+        let addresses = self.plan.binds().iter().filter(is_its_own).map(|bind| &*bind.settings.address);
+        // Of sockets that were handed over nothing is known but their number.
+        let address = addresses.filter(|_| farm.kind() == "proxy").find(|address| !address.starts_with("fd@"));
+        let Some(address) = address else { return Entrance { is_http, ..Entrance::default() } };
+        let (host, port) = match address.rsplit_once(':') {
+            Some((host, port)) if port.parse::<u16>().is_ok() => (host.trim_matches(['[', ']']), Some(port.to_owned())),
+            _ => (address.strip_prefix("unix@").unwrap_or(address), None),
+        };
+        let host = if matches!(host, "" | "*") { "0.0.0.0" } else { host };
+        Entrance { is_http, address: Some(host.to_owned()), port }
     }
 
     fn node(&self) -> String {

@@ -337,3 +337,50 @@ fn new_connections_of_the_process_have_rates() {
         terse.end();
     }
 }
+
+/// A shell is given the listener's address as its first word, and so reads the file of that name; for a backend it is `NOT_USED`.
+#[test]
+fn programs_say_how_servers_are() {
+    let script = "echo $0 $* $HAPROXY_PROXY_NAME $HAPROXY_PROXY_ID $HAPROXY_PROXY_ADDR $HAPROXY_PROXY_PORT $HAPROXY_SERVER_NAME \
+                  $HAPROXY_SERVER_ID $HAPROXY_SERVER_ADDR $HAPROXY_SERVER_PORT $HAPROXY_SERVER_MAXCONN $HAPROXY_SERVER_SSL \
+                  $HAPROXY_SERVER_PROTO ${SECRET-none} `ls /proc/self/fd | wc -l` > $HAPROXY_PROXY_NAME.new\n\
+                  mv $HAPROXY_PROXY_NAME.new $HAPROXY_PROXY_NAME.told\n[ ! -e down ]\n";
+    let text = format!(
+        "global\n nbthread 1\n external-check\n stats socket \"${{dir}}/stats\" level admin\n{DEFAULTS}\n \
+         option external-check\n external-check command /bin/sh\n external-check path /usr/bin:/bin\n \
+         default-server check inter 20ms rise 1 fall 1\nfrontend web\n bind fd@${{web}}\n default_backend back\n\
+         backend back\n id 7\n server one 192.0.2.1:81 maxconn 5\nlisten list\n id 8\n bind 127.0.0.1:0\n mode tcp\n server two 192.0.2.2:82 id 9\n"
+    );
+    let terse = Terse::with(&text).file("NOT_USED", script).file("127.0.0.1", script).env("SECRET", "told").listen("web").start();
+    let told = |name: &str| until("a check", || std::fs::read_to_string(terse.path(name)).ok().filter(|text| !text.is_empty()));
+    // The script's own three, its pipe's end, and the folder that `ls` reads: nothing of the process.
+    assert_eq!(told("back.told"), "NOT_USED NOT_USED 192.0.2.1 81 back 7 one 1 192.0.2.1 81 5 0 h1 none 4\n");
+    assert_eq!(told("list.told"), "127.0.0.1 0 192.0.2.2 82 list 8 127.0.0.1 0 two 9 192.0.2.2 82 0 0 tcp none 4\n");
+    let state = || {
+        let mut stream = std::os::unix::net::UnixStream::connect(terse.path("stats")).unwrap();
+        stream.write_all(b"show stat back 4 -1 typed\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    };
+    until("a server that is up", || state().contains(":PROCOK").then_some(()));
+    std::fs::write(terse.path("down"), "").unwrap();
+    until("a server that is down", || state().contains(":PROCERR").then_some(()));
+    std::fs::remove_file(terse.path("down")).unwrap();
+    until("a server that is up again", || state().contains(":PROCOK").then_some(()));
+    terse.end();
+}
+
+#[test]
+fn programs_have_to_be_allowed_and_named() {
+    for (global, lines, reason) in [
+        ("", "external-check command /bin/true", "nobody has allowed that: add 'external-check' to 'global'"),
+        ("external-check", "", "names no program: add 'external-check command <file>'"),
+    ] {
+        let text = format!(
+            "global\n nbthread 1\n {global}\n{DEFAULTS}\nlisten web\n bind 127.0.0.1:0\n option external-check\n {lines}\n server s 127.0.0.1:1 check\n"
+        );
+        let finished = Terse::with(&text).arg(&["-c"]).run();
+        assert!(finished.code() == Some(1) && finished.stderr.contains(reason), "{lines}: {}", finished.stderr);
+    }
+}

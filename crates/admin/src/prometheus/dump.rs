@@ -454,7 +454,7 @@ fn check(server: &Server) -> Option<CheckStatus> {
     server.settings().check.enabled.then(|| server.last_check().status)
 }
 
-const OUTCOMES: [CheckStatus; 13] = CheckStatus::OUTCOMES;
+const OUTCOMES: [CheckStatus; 16] = CheckStatus::OUTCOMES;
 const SERVER_STATES: [&str; 5] = ["DOWN", "UP", "MAINT", "DRAIN", "NOLB"];
 
 /// How many bytes a piece has before it goes, more or less.

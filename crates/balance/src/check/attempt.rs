@@ -3,6 +3,7 @@
 use super::expect::{Expect, Judgement, bytes_of, written};
 use super::http2::Session;
 use super::probe::{Act, Action, Assigned, Connect, ConnectTls, HttpRequest, ProbeKind, Script};
+use super::program;
 use super::protocol::Answer;
 use super::stream::{Security, Stream, described};
 use super::{CheckStatus, LastCheck, Surroundings};
@@ -39,9 +40,13 @@ pub(super) async fn attempt(
     limits: Limits,
     surroundings: &dyn Surroundings,
 ) -> Option<LastCheck> {
+    let script = farm.script_of(server);
+    if let Some(program) = &script.program {
+        return program::attempt(program, farm, server, limits, surroundings).await;
+    }
     let started = Instant::now();
     let mut attempt = Attempt {
-        script: farm.script_of(server),
+        script,
         farm,
         server,
         subject: surroundings.subject(farm, server),

@@ -1,6 +1,7 @@
 //! What a check says, step by step: from the configuration's lines to a script.
 
 use super::expect::{Expect, Expectation, written};
+use super::program::Program;
 use super::protocol::Answer;
 use std::net::IpAddr;
 use terse_http::Protocol;
@@ -20,6 +21,8 @@ pub struct Probe {
     pub tcp: Vec<Step>,
     /// The steps of a protocol.
     pub protocol: Vec<Step>,
+    /// The program.
+    pub program: Program,
     /// `http-check disable-on-404`.
     pub stops_on_404: bool,
     /// `http-check send-state`.
@@ -40,6 +43,8 @@ pub enum ProbeKind {
     Tcp,
     /// By a few steps of a protocol: `option redis-check` and its kin.
     Protocol,
+    /// By a program.
+    Program,
 }
 
 /// One step.
@@ -212,6 +217,8 @@ const STATE: &str = "x-haproxy-server-state";
 #[derive(Clone, Debug)]
 pub struct Script {
     pub(super) kind: ProbeKind,
+    /// It alone says what is found.
+    pub(super) program: Option<Program>,
     pub(super) steps: Vec<Action>,
     pub(super) stops_on_404: bool,
     pub(super) tells_state: bool,
@@ -291,7 +298,7 @@ impl Script {
     /// What these settings come to.
     pub fn new(probe: &Probe) -> Script {
         let lines: &[Step] = match probe.kind {
-            ProbeKind::Connect => &[],
+            ProbeKind::Connect | ProbeKind::Program => &[],
             ProbeKind::Http => &probe.http,
             ProbeKind::Tcp => &probe.tcp,
             ProbeKind::Protocol => &probe.protocol,
@@ -353,7 +360,8 @@ impl Script {
                 telling: Box::default(),
             })));
         }
-        Script { kind: probe.kind, steps, stops_on_404: probe.stops_on_404, tells_state: probe.tells_state }
+        let program = Some(&probe.program).filter(|_| probe.kind == ProbeKind::Program).cloned();
+        Script { kind: probe.kind, program, steps, stops_on_404: probe.stops_on_404, tells_state: probe.tells_state }
     }
 
     /// Whether it says of each connection which port it goes to.

@@ -5,7 +5,7 @@ mod expect;
 
 use super::server_words::{other_address, protocol};
 use super::{done, in_back, protocol_check, set, settings, switch};
-use crate::check::{Assigned, HttpRequest, Probe, ProbeKind, Step, StepTls, bytes_of};
+use crate::check::{Assigned, HttpRequest, Probe, ProbeKind, Programs, Step, StepTls, bytes_of};
 use crate::settings::Resolver;
 use std::sync::Arc;
 use terse_config::params::{self, Param, ParamKind, ParamParser};
@@ -70,6 +70,52 @@ pub(super) const TYPE: Keyword = Keyword {
     )
 };
 
+pub(super) const PROGRAMS: Keyword = Keyword {
+    sections: Sections::GLOBAL,
+    ..done(
+        "external-check",
+        "[preserve-env]",
+        "Lets programs check servers, with the environment of this process or without.",
+        |args, scope| {
+            let keep_environment = args.accept("preserve-env");
+            args.end()?;
+            scope.shared.entry::<Programs>().allow(keep_environment);
+            Ok(())
+        },
+    )
+};
+
+pub(super) const EXTERNAL_CHECK: Keyword =
+    done("option external-check", "", "Checks servers by the program of 'external-check command'.", |args, scope| {
+        args.end()?;
+        if in_back(scope) {
+            let (place, programs) = (scope.place.clone(), scope.shared.entry::<Programs>().clone());
+            let probe = &mut settings(scope).probe;
+            (probe.kind, probe.program.place, probe.program.programs) = (ProbeKind::Program, Some(place), programs);
+        }
+        Ok(())
+    });
+
+pub(super) const EXTERNAL_CHECK_COMMAND: Keyword =
+    done("external-check command", "<file>", "Names the program that checks servers.", |args, scope| {
+        let command = args.need("<file>")?.into();
+        args.end()?;
+        if in_back(scope) {
+            settings(scope).probe.program.command = Some(command);
+        }
+        Ok(())
+    });
+
+pub(super) const EXTERNAL_CHECK_PATH: Keyword =
+    done("external-check path", "<path>", "Sets PATH for the program that checks servers.", |args, scope| {
+        let path = args.need("<path>")?.into();
+        args.end()?;
+        if in_back(scope) {
+            settings(scope).probe.program.path = Some(path);
+        }
+        Ok(())
+    });
+
 pub(super) const TIMEOUT_CHECK: Keyword =
     done("timeout check", "<time>", "Limits what follows the connecting of a check.", |args, scope| {
         let time = args.time("<time>")?;
@@ -91,7 +137,7 @@ fn own<'a>(scope: &'a mut Scope<'_>) -> Option<&'a mut Probe> {
     }
     let probe = &mut settings(scope).probe;
     if probe.inherited {
-        *probe = Probe { kind: probe.kind, ..Probe::default() };
+        *probe = Probe { kind: probe.kind, program: probe.program.clone(), ..Probe::default() };
     }
     Some(probe)
 }

@@ -41,7 +41,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::time::Instant;
 use terse_balance::FarmSettings;
-use terse_balance::check::Probe;
+use terse_balance::check::{Probe, ProbeKind};
 use terse_balance::keywords::base::Purge;
 use terse_compress::range::EtagMode;
 use terse_compress::{Limit, Memory, Within};
@@ -115,6 +115,11 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let mut circles = peers::take(&mut sections);
     let mut drafts = drafts::of(sections, diagnostics);
     let purge = shared.take::<Purge>().unwrap_or_default();
+    for draft in drafts.iter().filter(|draft| draft.kind.is_back() && draft.farm.probe.kind == ProbeKind::Program) {
+        if let Some((place, reason)) = draft.farm.probe.program.fault() {
+            diagnostics.alert(place, reason);
+        }
+    }
     if purge.servers {
         drafts.iter_mut().for_each(|draft| draft.farm.purge());
     }

@@ -384,7 +384,12 @@ const ACCEPTED: &[Flag] = &[
             Ok(())
         }),
     },
-    Flag { name: "-dI", value: Value::None, summary: "allows forks", effect: Effect::Accepted("nothing forks after the start") },
+    Flag {
+        name: "-dI",
+        value: Value::None,
+        summary: "allows forks",
+        effect: Effect::Accepted("only checks by programs fork, and 'external-check' is their word"),
+    },
     Flag {
         name: "-dG",
         value: Value::None,

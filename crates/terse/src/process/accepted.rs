@@ -153,7 +153,7 @@ pub static KEYWORDS: &[Keyword] = &[
         "the system's lookup has no other way; 'resolvers' ask name servers themselves",
     ),
     // Processes.
-    knob("insecure-fork-wanted", "", "Allows forks.", "nothing forks after the start"),
+    knob("insecure-fork-wanted", "", "Allows forks.", "only checks by programs do, and 'external-check' is their word"),
     knob("cluster-secret", "<text>", "The key of what servers of a cluster share.", "nothing is derived from it"),
     knob("anonkey", "<key>", "The key that hides names in dumps.", "no dump hides names"),
     knob("tune.peers.max-updates-at-once", "<number>", "Updates sent to peers at once.", "peers are sent pieces of 16 KB, in turn"),

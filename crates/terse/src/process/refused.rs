@@ -4,12 +4,6 @@ use terse_config::{Keyword, Kind, Sections};
 
 /// The words that are refused.
 pub static KEYWORDS: &[Keyword] = &[
-    refused(
-        "external-check",
-        "[preserve-env]",
-        "Allows checks by programs.",
-        "no program is started; 'option httpchk' and TCP checks are built",
-    ),
     refused("shm-stats-file", "<file>", "Counters shared among processes.", "counters belong to the process"),
     refused("shm-stats-file-max-objects", "<number>", "Their most objects.", "counters belong to the process"),
     refused(
