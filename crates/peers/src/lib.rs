@@ -6,7 +6,7 @@
 //! Session --learn--> Table
 //! ```
 //!
-//! [`run`] is one task on the control thread; each connection is a task of it around a [`Session`], which knows of no socket and no
+//! [`run`] is one task on the control thread; each connection is a task of it around a `Session`, which knows of no socket and no
 //! clock.
 //!
 //! Invariants:

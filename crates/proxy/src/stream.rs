@@ -105,8 +105,8 @@ impl Drop for Stream {
         }
         let mut kept = worker.remains.borrow_mut();
         let most = match self.request.fields.capacity() + self.response.fields.capacity() {
-            ..=SMALL_BYTES => MOST,
-            ..=KEPT_BYTES => KEPT,
+            ..SMALL_BYTES => MOST,
+            SMALL_BYTES..=KEPT_BYTES => KEPT,
             _ => 0,
         };
         if kept.len() < most {

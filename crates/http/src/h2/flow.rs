@@ -31,8 +31,8 @@ impl Connection {
     pub fn recycle(&mut self, mut room: Vec<u8>) {
         let most = match room.capacity() {
             0 => 0,
-            1..=SMALL_BYTES => SMALL,
-            ..=SPARE_BYTES => SPARE,
+            1..SMALL_BYTES => SMALL,
+            SMALL_BYTES..=SPARE_BYTES => SPARE,
             _ => 0,
         };
         if self.spare.len() < most {

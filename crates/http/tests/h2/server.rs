@@ -309,7 +309,7 @@ fn more_window_is_not_given_a_byte_at_a_time() {
 /// The windows that were opened: each stream's, or the connection's of 0, and by how much.
 fn opened(peer: &mut Peer) -> Vec<(u32, u32)> {
     let updates = peer.output().into_iter().filter(|(kind, ..)| *kind == WINDOW_UPDATE);
-    updates.map(|(_, _, id, by)| (id, u32::from_be_bytes(by.try_into().unwrap()))).collect()
+    updates.map(|(_, _, id, by)| (id, u32::from_be_bytes(by.try_into().expect("four bytes")))).collect()
 }
 
 fn opened_by(peer: &mut Peer, id: u32) -> u32 {
