@@ -2,10 +2,12 @@
 
 use crate::cores;
 use anyhow::{Context, Result, bail};
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use tempfile::NamedTempFile;
 
 /// What is asked for, and how hard.
 #[derive(Clone, Debug)]
@@ -18,6 +20,8 @@ pub(super) struct Load<'a> {
     pub(super) path: &'a str,
     /// Lines of the request's head.
     pub(super) lines: &'a [&'a str],
+    /// What each request has for a body: then it is a POST.
+    pub(super) message: Option<&'a [u8]>,
     /// Connections held open at once.
     pub(super) connections: usize,
     /// Streams of each at once.
@@ -54,6 +58,10 @@ impl H2load {
         let mut command = Command::new(&self.program);
         command.arg("-t1").arg(format!("-c{}", load.connections)).arg(format!("-m{}", load.streams)).arg(format!("-D{seconds}"));
         command.args(load.lines.iter().flat_map(|line| ["-H", line]));
+        let body = load.message.map(file_of).transpose()?;
+        if let Some(body) = &body {
+            command.arg("-d").arg(body.path());
+        }
         let scheme = if load.is_secured { "https" } else { "http" };
         command.arg(format!("{scheme}://{}{}", load.address, load.path));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -61,6 +69,12 @@ impl H2load {
         let output = child.with_context(|| format!("starting {}", self.program.display()))?.wait_with_output()?;
         outcome(&String::from_utf8_lossy(&output.stdout), seconds)
     }
+}
+
+fn file_of(message: &[u8]) -> Result<NamedTempFile> {
+    let mut file = NamedTempFile::new()?;
+    file.write_all(message)?;
+    Ok(file)
 }
 
 /// What its report says. It ends within the time, and connections that end before it are failures.

@@ -73,7 +73,8 @@ impl Bench<'_> {
             Traffic::Card(clients) => self.downloads(scenario, proxy, clients),
             Traffic::Tail { connections, beside } => self.tail(scenario, proxy, connections, beside),
             Traffic::Idle(connections) => idle(scenario, proxy, connections),
-            Traffic::Http2 { connections, streams } => self.http2(scenario, proxy, connections, streams),
+            Traffic::Http2 { connections, streams } => self.http2(scenario, proxy, (connections, streams), None),
+            Traffic::Grpc { connections, streams } => self.http2(scenario, proxy, (connections, streams), Some(MESSAGE)),
             Traffic::Handshakes { resumed } => self.handshakes(scenario, proxy, resumed),
         }
     }
@@ -90,15 +91,25 @@ impl Bench<'_> {
         ])
     }
 
-    fn http2(&self, scenario: &Scenario, proxy: &Running, connections: usize, streams: usize) -> Result<Numbers> {
+    fn http2(
+        &self,
+        scenario: &Scenario,
+        proxy: &Running,
+        (connections, streams): (usize, usize),
+        message: Option<&[u8]>,
+    ) -> Result<Numbers> {
         let before = tree::cpu_time(proxy.pid());
         let (address, is_secured) = (proxy.address(), proxy.is_secured());
-        let lines = &[scenario.accept()];
+        let lines = match message {
+            Some(_) => &["content-type: application/grpc", "te: trailers"][..],
+            None => &[scenario.accept()],
+        };
         let outcome = self.h2load.run(&h2load::Load {
             address,
             is_secured,
             path: scenario.path,
             lines,
+            message,
             connections,
             streams,
             time: self.time,
@@ -264,6 +275,8 @@ fn millis(time: Duration) -> f64 {
 const CHECKS: usize = 8;
 /// A body of which both the coded form and the origin's own can be had.
 const SAME_EACH_TIME: &str = "/static/page.js";
+/// A message of gRPC: a flag, its length, 16 bytes.
+const MESSAGE: &[u8] = b"\0\0\0\0\x10sixteen bytes...";
 const DOWNLOADS_LEAST: usize = 3;
 const IDLE_BEFORE: usize = 500;
 const BULK_BYTES: f64 = (64 << 20) as f64;

@@ -53,6 +53,13 @@ pub(super) enum Traffic {
         /// Streams of each.
         streams: usize,
     },
+    /// The same with a small message in each request, as unary calls of gRPC have it.
+    Grpc {
+        /// How many connections.
+        connections: usize,
+        /// Streams of each.
+        streams: usize,
+    },
     /// As the first one, by one worker and by two.
     Scale(usize),
 }
@@ -288,6 +295,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         config: "h2-h2c",
         path: "/tiny",
         traffic: Traffic::Http2 { connections: 8, streams: 100 },
+    },
+    Scenario {
+        name: "grpc",
+        about: "unary calls of gRPC with 16 bytes each way and a status behind the answer, eight connections with 100 calls each; HTTP/2 \
+                in clear text to the server",
+        config: "h2-h2c",
+        path: "/made?bytes=21&type=application/grpc&trailer=grpc-status:0",
+        traffic: Traffic::Grpc { connections: 8, streams: 100 },
     },
     Scenario {
         name: "h1-h2c",
