@@ -356,12 +356,15 @@ fn take_field(
     Ok(())
 }
 
-/// A value without blanks around it, which HAProxy takes.
-fn trim(lines: &[u8], value: Range<usize>) -> Range<usize> {
-    let bytes = &lines[value.clone()];
-    let trimmed = bytes.trim_ascii_start();
-    let start = value.start + bytes.len() - trimmed.len();
-    start..start + trimmed.trim_ascii_end().len()
+/// Takes the blanks around the last line's value out of it, which HAProxy takes. All that a line has is sent on to servers of HTTP/1.
+fn trim(lines: &mut Vec<u8>, value: Range<usize>) -> Range<usize> {
+    let is_blank = |byte: &&u8| matches!(byte, b' ' | b'\t');
+    let before = lines[value.clone()].iter().take_while(is_blank).count();
+    lines.drain(value.start..value.start + before);
+    let end = value.end - before;
+    let behind = lines[value.start..end].iter().rev().take_while(is_blank).count();
+    lines.drain(end - behind..end);
+    value.start..end - behind
 }
 
 fn check_value(value: &[u8]) -> Result<(), Malformed> {

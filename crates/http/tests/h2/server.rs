@@ -421,6 +421,32 @@ fn haproxys_reading_is_looser() {
         let mut strict = Peer::of_server(Limits::default());
         assert!(matches!(strict.head(1, END_STREAM, &head)[..], [Event::Malformed { id: 1, .. }, ..]), "{head:?}");
     }
+    // Nothing but blanks is cut off, and nothing of them stays.
+    for (name, value, line) in [
+        ("a", "\r\n\r\nGET /other HTTP/1.1", None),
+        ("a", "b\r\n", None),
+        ("a", "\r\nb: c", None),
+        ("a", "\x0cb", None),
+        ("a", " \t b c\t ", Some("a: b c\r\n")),
+        ("a", "    ", Some("a: \r\n")),
+        ("cookie", " a=b", Some("cookie: a=b\r\n")),
+        ("cookie", "        a=b ", Some("cookie: a=b\r\n")),
+    ] {
+        let reading = Reading { conformance: Conformance::HAProxy, ..Reading::default() };
+        let mut peer = Peer::of_server(Limits { reading, ..Limits::default() });
+        let events = peer.head(1, END_STREAM, &with(&[(name, value)]));
+        let Some(line) = line else {
+            assert!(
+                matches!(events[..], [Event::Malformed { id: 1, malformed: Malformed::FieldValue }, ..]),
+                "{value:?}: {events:?}"
+            );
+            continue;
+        };
+        assert_eq!(events, [Event::Request { id: 1, end: true }], "{value:?}");
+        let mut lines = Vec::new();
+        peer.requests[0].1.fields.write_to(&mut lines);
+        assert_eq!(String::from_utf8(lines).unwrap(), format!("host: h\r\n{line}"), "{value:?}");
+    }
     // Of two hosts the pseudo-header's counts.
     let reading = Reading { conformance: Conformance::HAProxy, ..Reading::default() };
     let mut peer = Peer::of_server(Limits { reading, ..Limits::default() });
