@@ -9,6 +9,7 @@ use super::receive::Progress;
 use super::settings::{self, Settings, WINDOW};
 use super::stream::{Reset, Stream, Streams};
 use std::collections::VecDeque;
+use std::time::Instant;
 use terse_message::{Fields, Request, Response};
 
 /// What has happened, in order. Stream 0 is the connection.
@@ -146,6 +147,8 @@ pub struct Connection {
     pub(super) peer_last: Option<u32>,
     pub(super) failure: Option<Failure>,
     pub(super) is_blocked: bool,
+    /// When bytes came last.
+    pub(super) now: Option<Instant>,
 }
 
 impl Connection {
@@ -202,6 +205,7 @@ impl Connection {
             peer_last: None,
             failure: None,
             is_blocked: false,
+            now: None,
         }
     }
 
@@ -432,6 +436,7 @@ impl Connection {
     }
 
     pub(super) fn new_stream(&self, id: u32) -> Stream {
-        Stream::new(id, self.peer.initial_window, self.first_window(), self.limits.stream_window)
+        let stream = Stream::new(id, self.peer.initial_window, self.first_window(), self.limits.stream_window);
+        Stream { opened_at: self.now, ..stream }
     }
 }

@@ -4,6 +4,7 @@ use super::connection::Connection;
 use super::frame;
 use super::settings::WINDOW;
 use super::stream::Stream;
+use std::time::Duration;
 
 impl Connection {
     /// Bytes of all streams that were received and are not consumed.
@@ -48,7 +49,9 @@ impl Connection {
         stream.unconsumed -= bytes;
         self.unconsumed -= bytes;
         if stream.room() >= stream.window / 2 {
-            if bytes > 0 && stream.unconsumed == 0 {
+            let before = std::mem::replace(&mut stream.opened_at, self.now);
+            let is_fast = self.now.zip(before).is_some_and(|(now, before)| now.saturating_duration_since(before) < FAST);
+            if bytes > 0 && stream.unconsumed == 0 && is_fast {
                 // The reader waits for the peer, and the peer may have waited for the window.
                 let wider = 2 * stream.window;
                 self.widen(id, wider);
@@ -129,6 +132,9 @@ impl Connection {
         self.control_end = self.out.len();
     }
 }
+
+/// A peer that sends half a window in this time may have waited for it, on a line as long as there are.
+const FAST: Duration = Duration::from_millis(500);
 
 /// The memory for received data that a connection keeps for its next streams: so many pieces of at most so many bytes.
 const SPARE: usize = 64;

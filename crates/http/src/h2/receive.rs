@@ -84,6 +84,7 @@ impl Connection {
     /// Takes bytes that came. Says how many were used, and the next event; without one, all were.
     pub fn receive(&mut self, input: &[u8], now: Instant) -> (usize, Option<Event>) {
         let mut used = 0;
+        self.now = Some(now);
         loop {
             if let Some(event) = self.events.pop_front() {
                 return (used, Some(event));

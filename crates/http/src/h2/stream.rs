@@ -10,6 +10,7 @@
 use super::error::Code;
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::time::Instant;
 use terse_message::Fields;
 
 /// One stream, from its head until it is released.
@@ -22,6 +23,8 @@ pub(super) struct Stream {
     pub(super) receive_window: i64,
     /// What the peer may send ahead of the reader.
     pub(super) window: i64,
+    /// When the window was last opened by its half.
+    pub(super) opened_at: Option<Instant>,
     /// Received, and not consumed yet.
     pub(super) unconsumed: usize,
     /// Received, and not taken yet.
@@ -83,6 +86,7 @@ impl Stream {
             send_window: i64::from(send_window),
             receive_window,
             window: i64::from(window),
+            opened_at: None,
             unconsumed: 0,
             received: Vec::new(),
             trailers: None,

@@ -362,6 +362,20 @@ fn a_reader_that_keeps_up_gets_a_wider_window() {
     assert_eq!(opened_by(&mut peer, 3), 0);
 }
 
+#[test]
+fn a_slow_upload_needs_no_wider_window() {
+    let mut peer = Peer::of_server(widening());
+    peer.head(1, 0, &POST);
+    let mut window = 16_384 + opened_by(&mut peer, 1);
+    for _ in 0..100 {
+        peer.now += Duration::from_millis(250);
+        peer.send(&frame(DATA, 0, 1, &[0; 10_000]));
+        peer.connection.consume(1, 10_000);
+        window = window - 10_000 + opened_by(&mut peer, 1);
+        assert!(window <= 65_535, "{window}");
+    }
+}
+
 /// So many uploads may wait for slow servers before they stop the others of their connection.
 #[test]
 fn streams_that_are_not_read_leave_room_for_others() {
