@@ -136,7 +136,7 @@ fn other_upgrades_are_dropped() {
     {
         let mut client = terse.client();
         client.send(format!(
-            "{method} / HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\nContent-Length: {}\r\n\r\n{body}",
+            "{method} / HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\nSec-WebSocket-Key: x\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         ));
         let response = client.response(method);
