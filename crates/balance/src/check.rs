@@ -11,6 +11,7 @@ mod http2;
 mod probe;
 mod program;
 pub(crate) mod protocol;
+mod running;
 mod schedule;
 mod stream;
 

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use terse_tls::Connector;
-use tokio::sync::Notify;
+use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore};
 
 /// Where a server comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,6 +90,8 @@ struct Extras {
     last_agent: Mutex<LastCheck>,
     /// What checks do, where a section says it for this server.
     script: OnceLock<Script>,
+    /// The one that runs the program that checks it.
+    program: OnceLock<Arc<Semaphore>>,
     /// The name in the DNS that an operator gave it.
     name_in_dns: Mutex<Option<Arc<str>>>,
     /// Names that operators gave it, in the order of their first use.
@@ -223,6 +225,14 @@ impl Server {
         if !self.changing.gone.load(Acquire) {
             departure.await;
         }
+    }
+
+    /// Waits until no program runs that checks it: the next may as long as this is held.
+    ///
+    /// # Errors
+    /// None: nobody closes the semaphore.
+    pub(crate) async fn program_turn(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
+        self.extras.program.get_or_init(|| Arc::new(Semaphore::new(1))).clone().acquire_owned().await
     }
 
     /// Whether its health is checked now: its line says so, and nobody has stopped it.

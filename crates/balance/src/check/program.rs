@@ -1,26 +1,23 @@
 //! Checks by a program (`option external-check`): it is started for each, and its exit status says whether the server passes.
 //!
 //! It gets nothing of this process: no descriptor, no environment but what is said of the server, and its own group, which is ended with
-//! it. Only who says `external-check` in `global` lets anything be started.
+//! it. Only who says `external-check` in `global` lets anything be started. A server has one at a time: while one that was ended still
+//! hangs in the kernel, checks find no turn and time out.
 
 use super::attempt::Limits;
+use super::running::Running;
 use super::{CheckStatus, LastCheck, Surroundings};
 use crate::address::Address;
 use crate::exhaustion::{EXHAUSTION, Purpose};
 use crate::farm::Farm;
 use crate::server::Server;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Once};
-use std::time::Duration;
 use terse_config::{Place, Setting};
 use terse_http::Protocol;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, timeout_at};
 
 /// `external-check` of `global`, wherever that stands.
@@ -100,20 +97,16 @@ pub(super) async fn attempt(
     if let Some((_, fault)) = program.fault() {
         return Some(told(CheckStatus::ProgramError, 0, fault.into()));
     }
-    let mut running = match Running::start(program, farm, server, surroundings) {
-        Ok(running) => running,
-        Err(error) if EXHAUSTION.note(&error, Purpose::Check) => return None,
-        Err(error) => return Some(told(CheckStatus::ProgramError, 0, super::stream::described(&error))),
-    };
-    let outcome = timeout_at(deadline, running.ended()).await;
-    Some(match outcome {
-        Err(_) => {
-            running.kill();
-            // It is gone as soon as the kernel has its way; nobody waits longer for one that hangs there.
-            let _ = timeout_at(Instant::now() + PATIENCE, running.ended()).await;
-            told(CheckStatus::ProgramTimeout, 0, String::new())
-        }
-        Ok(Err(error)) => told(CheckStatus::ProgramError, 0, error.to_string()),
+    // One that hangs in the kernel keeps its turn.
+    let outcome = timeout_at(deadline, async {
+        let turn = server.program_turn().await.map_err(io::Error::other)?;
+        let mut command = command(program, farm, server, surroundings);
+        Running::start(move || command.spawn(), turn)?.ended().await
+    });
+    Some(match outcome.await {
+        Err(_) => told(CheckStatus::ProgramTimeout, 0, String::new()),
+        Ok(Err(error)) if EXHAUSTION.note(&error, Purpose::Check) => return None,
+        Ok(Err(error)) => told(CheckStatus::ProgramError, 0, super::stream::described(&error)),
         Ok(Ok(status)) if status.success() => told(CheckStatus::ProgramOk, 0, String::new()),
         Ok(Ok(status)) => {
             let info = status.signal().map(|signal| format!("ended by signal {signal}")).unwrap_or_default();
@@ -122,122 +115,55 @@ pub(super) async fn attempt(
     })
 }
 
-/// A program that runs. What is dropped of it is ended.
-struct Running {
-    child: Child,
-    process: AsyncFd<OwnedFd>,
-    has_ended: bool,
+/// What is run for a server.
+fn command(program: &Program, farm: &Farm, server: &Server, surroundings: &dyn Surroundings) -> Command {
+    let name = program.command.as_deref().unwrap_or_default();
+    let mut command = Command::new(name);
+    if !program.programs.0.keeps_environment.load(Relaxed) {
+        command.env_clear();
+    }
+    let (address, port) = match &*server.address() {
+        Address::Ip(address) => (address.ip().to_string(), Some(address.port().to_string())),
+        Address::AsAsked(to) => (to.ip.to_string(), Some(to.fixed_port().unwrap_or(0).to_string())),
+        Address::Unix(path) => (path.display().to_string(), None),
+        Address::Abstract(name) => (format!("@{}", name.escape_ascii()), None),
+    };
+    let Entrance { is_http, address: front, port: front_port } = surroundings.entrance(farm);
+    let text = |word: &Option<String>| word.clone().unwrap_or_else(|| "NOT_USED".into());
+    command.args([text(&front), text(&front_port), address.clone(), text(&port)]);
+    let settings = server.settings();
+    let protocol = match settings.protocol {
+        Some(Protocol::Http2) => "h2",
+        Some(Protocol::Http1) => "h1",
+        None if is_http => "h1",
+        None => "tcp",
+    };
+    for (name, value) in [
+        ("PATH", program.path.as_deref().unwrap_or_default().to_owned()),
+        ("HAPROXY_PROXY_NAME", farm.name().to_owned()),
+        ("HAPROXY_PROXY_ID", farm.id().to_string()),
+        ("HAPROXY_PROXY_ADDR", front.unwrap_or_default()),
+        ("HAPROXY_PROXY_PORT", front_port.unwrap_or_default()),
+        ("HAPROXY_SERVER_NAME", server.name().to_string()),
+        ("HAPROXY_SERVER_ID", server.id().to_string()),
+        ("HAPROXY_SERVER_ADDR", address),
+        ("HAPROXY_SERVER_PORT", port.unwrap_or_default()),
+        ("HAPROXY_SERVER_MAXCONN", settings.maxconn.to_string()),
+        ("HAPROXY_SERVER_CURCONN", server.served().to_string()),
+        ("HAPROXY_SERVER_SSL", u8::from(settings.tls.enabled).to_string()),
+        ("HAPROXY_SERVER_PROTO", protocol.to_owned()),
+    ] {
+        command.env(name, value);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    command
 }
-
-impl Running {
-    #[expect(deprecated, reason = "unsound for descriptors that could be closed from outside; what owns this one is inside")]
-    fn start(program: &Program, farm: &Farm, server: &Server, surroundings: &dyn Surroundings) -> io::Result<Running> {
-        let name = program.command.as_deref().unwrap_or_default();
-        let mut command = Command::new(name);
-        if !program.programs.0.keeps_environment.load(Relaxed) {
-            command.env_clear();
-        }
-        let (address, port) = match &*server.address() {
-            Address::Ip(address) => (address.ip().to_string(), Some(address.port().to_string())),
-            Address::AsAsked(to) => (to.ip.to_string(), Some(to.fixed_port().unwrap_or(0).to_string())),
-            Address::Unix(path) => (path.display().to_string(), None),
-            Address::Abstract(name) => (format!("@{}", name.escape_ascii()), None),
-        };
-        let Entrance { is_http, address: front, port: front_port } = surroundings.entrance(farm);
-        let text = |word: &Option<String>| word.clone().unwrap_or_else(|| "NOT_USED".into());
-        command.args([text(&front), text(&front_port), address.clone(), text(&port)]);
-        let settings = server.settings();
-        let protocol = match settings.protocol {
-            Some(Protocol::Http2) => "h2",
-            Some(Protocol::Http1) => "h1",
-            None if is_http => "h1",
-            None => "tcp",
-        };
-        for (name, value) in [
-            ("PATH", program.path.as_deref().unwrap_or_default().to_owned()),
-            ("HAPROXY_PROXY_NAME", farm.name().to_owned()),
-            ("HAPROXY_PROXY_ID", farm.id().to_string()),
-            ("HAPROXY_PROXY_ADDR", front.unwrap_or_default()),
-            ("HAPROXY_PROXY_PORT", front_port.unwrap_or_default()),
-            ("HAPROXY_SERVER_NAME", server.name().to_string()),
-            ("HAPROXY_SERVER_ID", server.id().to_string()),
-            ("HAPROXY_SERVER_ADDR", address),
-            ("HAPROXY_SERVER_PORT", port.unwrap_or_default()),
-            ("HAPROXY_SERVER_MAXCONN", settings.maxconn.to_string()),
-            ("HAPROXY_SERVER_CURCONN", server.served().to_string()),
-            ("HAPROXY_SERVER_SSL", u8::from(settings.tls.enabled).to_string()),
-            ("HAPROXY_SERVER_PROTO", protocol.to_owned()),
-        ] {
-            command.env(name, value);
-        }
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        SEALED.call_once(seal);
-        let child = command.spawn()?;
-        // From here on it is ended whatever comes.
-        let mut orphan = Orphan(Some(child));
-        let id = orphan.0.as_ref().map(Pid::from_child).ok_or(io::ErrorKind::NotFound)?;
-        let process = AsyncFd::with_interest(pidfd_open(id, PidfdFlags::empty())?, Interest::READABLE)?;
-        let child = orphan.0.take().ok_or(io::ErrorKind::NotFound)?;
-        Ok(Running { child, process, has_ended: false })
-    }
-
-    /// How it ends.
-    async fn ended(&mut self) -> io::Result<ExitStatus> {
-        loop {
-            let mut ready = self.process.readable().await?;
-            if let Some(status) = self.child.try_wait()? {
-                self.has_ended = true;
-                return Ok(status);
-            }
-            ready.clear_ready();
-        }
-    }
-
-    fn kill(&mut self) {
-        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if !self.has_ended {
-            self.kill();
-            let _ = self.child.try_wait();
-        }
-    }
-}
-
-/// A program that nobody can wait for.
-struct Orphan(Option<Child>);
-
-impl Drop for Orphan {
-    fn drop(&mut self) {
-        if let Some(mut child) = self.0.take() {
-            let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
-            let _ = child.wait();
-        }
-    }
-}
-
-static SEALED: Once = Once::new();
-
-/// Keeps descriptors that this process was given from its programs; those that it has opened are kept from them anyway.
-#[allow(unsafe_code, reason = "no crate has this call without it")]
-fn seal() {
-    // SAFETY: no memory is touched: each open descriptor from 3 on is closed when a program takes a process's place. A kernel without
-    // the call leaves them as they are.
-    unsafe {
-        libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
-    }
-}
-
-/// How long a program that was ended is waited for.
-const PATIENCE: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixture::{Nowhere, farm};
+    use std::time::Duration;
 
     /// What comes of a program that is given the words `NOT_USED NOT_USED 127.0.0.1 1`.
     async fn checked(lines: &str, allowed: bool, whole: Duration) -> LastCheck {
