@@ -151,8 +151,8 @@ fn check(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>, holds: Holds) -> Resu
         }
         Some(Arg::Str(name)) if !has_no_file => match keyring.load_public(name, compiler) {
             Ok(key) => Source::File(key),
-            // The algorithm may turn out to be one of those that have a secret.
-            Err(_) if algorithm.is_none() => Source::Named(keyring),
+            // The algorithm may turn out to be one of those that have a secret, which the name of a file is not.
+            Err(_) if algorithm.is_none() && !Keyring::is_file(name, compiler) => Source::Named(keyring),
             Err(reason) => return Err(reason),
         },
         _ => Source::Named(keyring),
@@ -174,10 +174,10 @@ fn verify(token: &[u8], args: &ArgList, env: &Env<'_>, holds: Holds) -> Option<V
     };
     if let Algorithm::Hmac(hash) = algorithm {
         return Some(match source {
-            Source::Named(keyring) if holds == Holds::Key && !keyring.has_public(&named) => {
+            Source::Named(keyring) if holds == Holds::Key && !keyring.is_known(&named) => {
                 Verdict::of(hash.hmac(&named, signed, &signature))
             }
-            // A public key is no secret, nor is its file's name.
+            // A public key is no secret, nor is the name of its file or certificate.
             Source::File(_) | Source::Named(_) => Verdict::UnmanagedAlgorithm,
         });
     }
@@ -321,6 +321,43 @@ mod tests {
         ] {
             let reason = bench.refuses(&format!("str(x),{wrong}"));
             assert!(reason.contains(said), "{wrong}: {reason}");
+        }
+    }
+
+    fn coded(secret: &str) -> String {
+        let mut mac = <Hmac<sha2::Sha256> as KeyInit>::new_from_slice(secret.as_bytes()).unwrap();
+        mac.update(SIGNED.as_bytes());
+        format!("{SIGNED}.{}", String::from_utf8_lossy(&base64::encode(&mac.finalize().into_bytes(), base64::URL)))
+    }
+
+    /// Who sends a token, and with it the algorithm, knows names of files and what is public.
+    #[test]
+    fn names_of_files_are_no_secrets() {
+        let rsa = PKey::from_rsa(Rsa::generate(2048).unwrap()).unwrap();
+        let mut bench = Bench::new();
+        let public = String::from_utf8(rsa.public_key_to_pem().unwrap()).unwrap();
+        bench.file("rsa.pem", public.clone().into_bytes());
+        bench.file("private", rsa.private_key_to_pem_pkcs8().unwrap());
+        bench.file("certificate", b"-----BEGIN CERTIFICATE-----".to_vec());
+        bench.set("txn.alg", "HS256");
+        for (argument, said) in [
+            ("certificate", "'certificate' holds no public key in PEM"),
+            ("private", "'private' holds no public key in PEM"),
+            ("none.crt", "cannot read 'none.crt'"),
+        ] {
+            let reason = bench.refuses(&format!("str(x),jwt_verify(txn.alg,{argument})"));
+            assert!(reason.contains(said), "{argument}: {reason}");
+        }
+        bench.set("txn.token", "x");
+        bench.eval("var(txn.token),jwt_verify(RS256,rsa.pem)");
+        bench.eval("var(txn.token),jwt_decrypt_cert(private)");
+        for (named, expected) in [("secret", "1"), ("rsa.pem", "-2"), ("private", "-2"), (&*public, "-2")] {
+            bench.set("txn.token", &coded(named));
+            bench.set("txn.key", named);
+            for arguments in ["txn.alg,txn.key", "HS256,txn.key"] {
+                let found = bench.eval(&format!("var(txn.token),jwt_verify({arguments})"));
+                assert_eq!(found.as_deref(), Some(expected), "{arguments} {named}");
+            }
         }
     }
 

@@ -89,9 +89,17 @@ impl Keyring {
         }
     }
 
-    /// Whether a file of that name held a public key.
-    pub(crate) fn has_public(&self, name: &[u8]) -> bool {
-        found(&self.files.public, name).is_some()
+    /// Whether a text is no secret: the name of a key or a certificate, or one written out.
+    pub(crate) fn is_known(&self, name: &[u8]) -> bool {
+        name.trim_ascii_start().starts_with(b"-----BEGIN ")
+            || found(&self.files.public, name).is_some()
+            || found(&self.files.private, name).is_some()
+            || self.certificate(name).is_some()
+    }
+
+    /// Whether a text is that of a file, by its ending or because there is one.
+    pub(crate) fn is_file(name: &[u8], compiler: &Compiler<'_>) -> bool {
+        ENDINGS.iter().any(|ending| name.ends_with(ending)) || read(name, compiler).is_ok()
     }
 
     /// The private key of that name.
@@ -167,6 +175,9 @@ impl Named {
         (!is_there).then(|| format!("'{}': no 'crt-store' has it", self.name))
     }
 }
+
+/// What names of files with keys and certificates end in.
+const ENDINGS: [&[u8]; 5] = [b".pem", b".crt", b".cer", b".key", b".pub"];
 
 fn found<T>(shelf: &Shelf<T>, name: &[u8]) -> Option<PKey<T>> {
     shelf.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()

@@ -98,8 +98,8 @@ fn what_is_wrong_is_said() {
     }
 }
 
-/// What a client gets that asks for timestamps (RFC 6962).
-fn timestamps(terse: &Terse, version: SslVersion) -> Vec<u8> {
+/// What a client of a name gets that asks for timestamps (RFC 6962).
+pub(crate) fn timestamps(terse: &Terse, version: SslVersion, name: &str) -> Vec<u8> {
     let seen: Arc<Mutex<Vec<u8>>> = Arc::default();
     let mut context = SslContext::builder(SslMethod::tls_client()).unwrap();
     context.set_max_proto_version(Some(version)).unwrap();
@@ -112,7 +112,9 @@ fn timestamps(terse: &Terse, version: SslVersion) -> Vec<u8> {
     context.add_custom_ext(18, when, |_, _, _| Ok(Some([0u8; 0])), note).unwrap();
     let stream = TcpStream::connect(terse.address("web")).unwrap();
     stream.set_read_timeout(Some(crate::support::PATIENCE)).unwrap();
-    Ssl::new(&context.build()).unwrap().connect(stream).unwrap();
+    let mut ssl = Ssl::new(&context.build()).unwrap();
+    ssl.set_hostname(name).unwrap();
+    ssl.connect(stream).unwrap();
     let seen = seen.lock().unwrap();
     seen.clone()
 }
@@ -128,7 +130,7 @@ fn timestamps_and_issuers_belong_to_certificates() {
     let terse = Terse::with(&text).file("a.pem", [pair.pem(), root.certificate_pem()].concat()).file("a.pem.sctl", [0, 3, 0, 1, 7]);
     let terse = terse.listen("web").start();
     for version in [SslVersion::TLS1_2, SslVersion::TLS1_3] {
-        assert_eq!(timestamps(&terse, version), [0, 3, 0, 1, 7], "{version:?}");
+        assert_eq!(timestamps(&terse, version, "a.test"), [0, 3, 0, 1, 7], "{version:?}");
     }
     let set = |name: &str, payload: &str| command(&terse, &format!("set ssl cert {name} <<\n{payload}\n"));
     assert!(set("a.pem.sctl", "AAA=").contains("it is no list of signed timestamps"));
@@ -140,7 +142,7 @@ fn timestamps_and_issuers_belong_to_certificates() {
     assert_eq!(said, "'a.pem': it is not who has signed the certificate\nCan't commit a.pem!\n\n");
     set("a.pem.issuer", &pem(root.certificate_pem()));
     assert_eq!(command(&terse, "commit ssl cert a.pem"), "Committing a.pem.\nSuccess!\n\n");
-    assert_eq!(timestamps(&terse, SslVersion::TLS1_3), [0, 4, 0, 2, 8, 9]);
+    assert_eq!(timestamps(&terse, SslVersion::TLS1_3, "a.test"), [0, 4, 0, 2, 8, 9]);
     terse.end();
 }
 
@@ -197,6 +199,32 @@ fn certificates_of_stores_verify_tokens() {
     terse.end();
 }
 
+/// Who sends a token chooses its algorithm, and knows what certificates are called.
+#[test]
+fn names_of_certificates_are_no_secrets() {
+    let site = signed(Kind::Ecdsa, &["one"], &authority("root"));
+    let text = format!(
+        "{DEFAULTS}\nfrontend web\n bind fd@${{web}}\n bind 127.0.0.1:0 ssl crt shown\n http-request set-var(txn.t) http_auth_bearer\n \
+         http-request set-var(txn.a) req.hdr(algorithm)\n http-request set-var(txn.c) req.hdr(certificate)\n \
+         http-request return status 200 content-type text/plain lf-string \"%[var(txn.t),jwt_verify(txn.a,txn.c)]\"\n"
+    );
+    let terse = Terse::with(&text).file("shown", site.pem()).listen("web").start();
+    for (name, verdict) in [("shown", "-2"), ("hidden", "1")] {
+        let key = openssl::pkey::PKey::hmac(name.as_bytes()).unwrap();
+        let code = |text: &str| {
+            let signer = openssl::sign::Signer::new(openssl::hash::MessageDigest::sha256(), &key);
+            signer.unwrap().sign_oneshot_to_vec(text.as_bytes()).unwrap()
+        };
+        let mut stream = TcpStream::connect(terse.address("web")).unwrap();
+        let head = format!("Authorization: Bearer {}\r\nAlgorithm: HS256\r\nCertificate: {name}", encoded("HS256", code));
+        stream.write_all(format!("GET / HTTP/1.0\r\n{head}\r\n\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.ends_with(&format!("\r\n\r\n{verdict}")), "{name}: {answer}");
+    }
+    terse.end();
+}
+
 #[test]
 fn certificates_for_tokens_must_be_there() {
     let pair = signed(Kind::Ecdsa, &["one"], &authority("root"));
@@ -218,10 +246,16 @@ fn certificates_for_tokens_must_be_there() {
 
 /// A token of a pair, signed with ES256.
 fn token(pair: &Pair) -> String {
+    encoded("ES256", |text| {
+        let mut signer = openssl::sign::Signer::new(openssl::hash::MessageDigest::sha256(), &pair.key).unwrap();
+        let numbers = openssl::ecdsa::EcdsaSig::from_der(&signer.sign_oneshot_to_vec(text.as_bytes()).unwrap()).unwrap();
+        [numbers.r().to_vec_padded(32).unwrap(), numbers.s().to_vec_padded(32).unwrap()].concat()
+    })
+}
+
+/// A token that says this algorithm, with what signs it.
+fn encoded(algorithm: &str, sign: impl FnOnce(&str) -> Vec<u8>) -> String {
     let url = |bytes: &[u8]| openssl::base64::encode_block(bytes).replace('+', "-").replace('/', "_").replace('=', "");
-    let text = format!("{}.{}", url(br#"{"alg":"ES256"}"#), url(b"{}"));
-    let mut signer = openssl::sign::Signer::new(openssl::hash::MessageDigest::sha256(), &pair.key).unwrap();
-    let numbers = openssl::ecdsa::EcdsaSig::from_der(&signer.sign_oneshot_to_vec(text.as_bytes()).unwrap()).unwrap();
-    let signature = [numbers.r().to_vec_padded(32).unwrap(), numbers.s().to_vec_padded(32).unwrap()].concat();
-    format!("{text}.{}", url(&signature))
+    let text = format!("{}.{}", url(format!(r#"{{"alg":"{algorithm}"}}"#).as_bytes()), url(b"{}"));
+    format!("{text}.{}", url(&sign(&text)))
 }
