@@ -11,7 +11,7 @@ use crate::certificate::{Certificate, Unusable, check_dates};
 use crate::context;
 use crate::counters::{COUNTERS, HandshakeCounts, bump};
 use crate::early::EARLY_BYTES;
-use crate::generated::Authority;
+use crate::generated::{self, Authority};
 use crate::offer::{Choice, Offer, Terms};
 use crate::records::{self, Ask, Policy};
 use crate::secured::{Limits, Secured, Side};
@@ -416,6 +416,8 @@ pub(crate) fn choice(own: &Own, terms: &Terms<'_>, certificates: &[&Certificate]
                 // TLS 1.3: of a chain, the certificate itself.
                 Some((0, shown)) => timestamps.iter().find(|(_, leaf, _)| *shown == **leaf),
                 Some(_) => None,
+                // No log has seen what was made here.
+                None if generated::is_given(ssl) => None,
                 // The connection has no certificate yet that could be asked for, but a key that it will sign with.
                 None if timestamps.len() == 1 => timestamps.first(),
                 None => timestamps.iter().find(|(kind, ..)| raw::signs_with(ssl, *kind)),

@@ -12,17 +12,18 @@ use crate::vault::answers::now_s;
 use openssl::asn1::Asn1Time;
 use openssl::bn::{BigNum, MsbOption};
 use openssl::error::ErrorStack;
+use openssl::ex_data::Index;
 use openssl::hash::MessageDigest;
 use openssl::nid::Nid;
 use openssl::pkey::{Id, PKey, Private, Public};
-use openssl::ssl::SslRef;
+use openssl::ssl::{Ssl, SslRef};
 use openssl::x509::extension::{
     AuthorityKeyIdentifier, BasicConstraints, ExtendedKeyUsage, KeyUsage, SubjectAlternativeName, SubjectKeyIdentifier,
 };
 use openssl::x509::{X509, X509Name};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Who signs.
@@ -200,8 +201,18 @@ impl Shown {
             ssl.set_certificate(certificate)?;
             raw::set_chain(ssl, &self.chain)?;
         }
+        if let Some(index) = *SHOWN {
+            ssl.set_ex_data(index, ());
+        }
         Ok(())
     }
+}
+
+static SHOWN: LazyLock<Option<Index<Ssl, ()>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
+
+/// Whether a connection was given a certificate that was made.
+pub(crate) fn is_given(ssl: &SslRef) -> bool {
+    (*SHOWN).is_some_and(|index| ssl.ex_data(index).is_some())
 }
 
 /// Whether a certificate may be signed for a name that a client, whoever that is, asks for.

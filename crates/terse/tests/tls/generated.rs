@@ -2,6 +2,7 @@
 
 use crate::certificates::{Kind, Pair, authority, signed};
 use crate::figures::command;
+use crate::stores::timestamps;
 use crate::support::Terse;
 use crate::support::proxy::DEFAULTS;
 use crate::talk::{Ask, Outcome, common_name};
@@ -69,6 +70,20 @@ fn unknown_names_get_certificates() {
     assert_eq!(subject(&terse, None).as_deref(), Some("default"));
     for name in ["*.test", "a,DNS:b", "a..b"] {
         assert_eq!(subject(&terse, Some(name)).as_deref(), Some("default"), "{name}");
+    }
+    terse.end();
+}
+
+/// Logs have seen the certificate that is shown by default, not one that was made.
+#[test]
+fn made_certificates_have_no_timestamps() {
+    let root = authority("root");
+    let site = signed(Kind::Ecdsa, &["a.test"], &root);
+    let words = "crt a.pem generate-certificates ca-sign-file root.pem";
+    let terse = configured(words, &root, &[("a.pem", site.pem()), ("a.pem.sctl", vec![0, 3, 0, 1, 7])]).start();
+    for version in [SslVersion::TLS1_2, SslVersion::TLS1_3] {
+        assert_eq!(timestamps(&terse, version, "a.test"), [0, 3, 0, 1, 7], "{version:?}");
+        assert_eq!(timestamps(&terse, version, "b.test"), [], "{version:?}");
     }
     terse.end();
 }
