@@ -118,19 +118,19 @@ impl Table {
 
     /// The entry of a key, made if there is none; nothing when there is no room.
     pub fn obtain(&self, key: &[u8], now_ms: u64) -> Option<Arc<Entry>> {
-        self.enter(key, now_ms, |_| ())
+        self.enter(key, (now_ms, now_ms), |_| ())
     }
 
     /// Keeps the entry of a key in its table, made if there is none, without counting anything; nothing when there is no room.
     pub fn hold(&self, key: &[u8], now_ms: u64) -> Option<Held> {
-        let entry = self.enter(key, now_ms, |entry| entry.hold())?;
+        let entry = self.enter(key, (now_ms, now_ms), |entry| entry.hold())?;
         self.touch(&entry, now_ms);
         Some(Held(entry))
     }
 
     /// Tracks the entry of a key, made if there is none, and counts a connection there; nothing when there is no room.
     pub fn track(self: &Arc<Table>, key: &[u8], now_ms: u64) -> Option<Tracked> {
-        let entry = self.enter(key, now_ms, |entry| entry.hold())?;
+        let entry = self.enter(key, (now_ms, now_ms), |entry| entry.hold())?;
         entry.touch(now_ms);
         self.add(&entry, Data::ConnCur, 0, 1, now_ms);
         self.add(&entry, Data::ConnCnt, 0, 1, now_ms);
@@ -143,6 +143,11 @@ impl Table {
     pub fn touch(&self, entry: &Entry, now_ms: u64) {
         entry.touch(now_ms);
         self.mark(entry);
+    }
+
+    /// Whether an entry is still in the table, and its time not over.
+    pub fn has_entry(&self, entry: &Arc<Entry>, now_ms: u64) -> bool {
+        self.find(entry.key(), now_ms).is_some_and(|found| Arc::ptr_eq(&found, entry))
     }
 
     /// Entries that have changed since this was asked last, each once: those that are still there.
@@ -286,8 +291,8 @@ impl Table {
         }
     }
 
-    /// Finds or makes the entry of a key; `hold` is called with it while nobody can remove it.
-    fn enter(&self, key: &[u8], now_ms: u64, hold: impl Fn(&Entry)) -> Option<Arc<Entry>> {
+    /// Finds or makes the entry of a key; `hold` is called with it while nobody can remove it. One that is made was touched at `touched_ms`.
+    fn enter(&self, key: &[u8], (now_ms, touched_ms): (u64, u64), hold: impl Fn(&Entry)) -> Option<Arc<Entry>> {
         let shard = self.shard(key);
         let alive = |entry: &Arc<Entry>| {
             let alive = !self.is_over(entry, now_ms);
@@ -310,7 +315,7 @@ impl Table {
             }
             self.drop_entry(&mut entries, &found);
         }
-        let entry = Arc::new(Entry::new(key, self.layout.cells(), now_ms));
+        let entry = Arc::new(Entry::new(key, self.layout.cells(), touched_ms));
         hold(&entry);
         if !entries.insert(entry.clone()) {
             self.used.fetch_sub(1, Relaxed);

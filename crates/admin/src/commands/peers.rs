@@ -38,7 +38,8 @@ fn report(group: &Group) -> String {
         let _ = writeln!(text, " shard={}", peer.shard);
         for (index, shared) in group.tables.iter().enumerate() {
             let (_, last) = shared.waiting();
-            let _ = writeln!(text, "  table={} changes={last} acknowledged={}", shared.table.name(), peer.heard_of(index));
+            let (name, acknowledged, refused) = (shared.table.name(), peer.heard_of(index), shared.table.refused_names());
+            let _ = writeln!(text, "  table={name} changes={last} acknowledged={acknowledged} refused-names={refused}");
         }
     }
     text
@@ -55,7 +56,7 @@ mod tests {
              peers q\n peer a 127.0.0.1:3\n",
         );
         let p = "# peers: p, local: a, lesson: waits for a peer\nb addr=127.0.0.1:2 connected=0 shard=1\n  \
-                 table=p/t changes=0 acknowledged=0\n";
+                 table=p/t changes=0 acknowledged=0 refused-names=0\n";
         assert_eq!(talk.says("show peers p").trim_end(), p.trim_end());
         assert!(talk.says("show peers").starts_with(&format!("{p}# peers: q, local: a")));
         assert!(talk.says("show peers x").starts_with("No such peers"));

@@ -303,7 +303,7 @@ fn write_entry(text: &mut String, table: &Table, entry: &Arc<Entry>, now_ms: u64
             }
             let number = table.read(entry, data, element, now_ms).unwrap_or_default();
             let _ = match data.shape() {
-                Shape::Name => write!(text, "={}", table.name_of(entry, data).as_deref().unwrap_or("-")),
+                Shape::Name => write!(text, "={}", shown_name(table.name_of(entry, data).as_deref().unwrap_or("-"))),
                 Shape::Signed => write!(text, "={}", number as i32),
                 Shape::Count | Shape::Bytes | Shape::Rate => write!(text, "={number}"),
             };
@@ -321,6 +321,18 @@ fn write_key(text: &mut String, kind: KeyKind, key: &[u8]) {
             text.push_str(&String::from_utf8_lossy(shown.as_deref().unwrap_or_default()));
         }
     }
+}
+
+/// A name without control characters.
+fn shown_name(name: &str) -> String {
+    let mut shown = String::new();
+    for character in name.chars() {
+        match character.is_control() {
+            true => write_text(&mut shown, character.encode_utf8(&mut [0; 4]).as_bytes()),
+            false => shown.push(character),
+        }
+    }
+    shown
 }
 
 /// Text without anything that could end a line or a word.
@@ -389,6 +401,11 @@ mod tests {
         assert_eq!(says(&mut talk, "show table ips"), format!("{}\n{first}", head(1)));
         assert_eq!(talk.says("clear table ips key 10.0.0.1"), "\n");
         assert_eq!(says(&mut talk, "show table ips"), head(0));
+    }
+
+    #[test]
+    fn control_characters_of_names_are_escaped() {
+        assert_eq!(shown_name("a=1.\u{e9}\n\u{1b}[2J\u{85}"), "a=1.\u{e9}\\n\\e[2J\\xC2\\x85");
     }
 
     #[test]

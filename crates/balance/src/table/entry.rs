@@ -19,10 +19,10 @@ pub struct Entry {
 pub(super) type Key = SmallVec<[u8; 16]>;
 
 impl Entry {
-    pub(super) fn new(key: &[u8], cells: usize, now_ms: u64) -> Entry {
+    pub(super) fn new(key: &[u8], cells: usize, touched_ms: u64) -> Entry {
         Entry {
             key: Key::from_slice(key),
-            touched_ms: AtomicU64::new(now_ms),
+            touched_ms: AtomicU64::new(touched_ms),
             trackers: AtomicU32::new(0),
             marked: AtomicBool::new(false),
             cells: (0..cells).map(|_| AtomicU64::new(0)).collect(),
@@ -57,6 +57,11 @@ impl Entry {
     /// Its time begins anew.
     pub(super) fn touch(&self, now_ms: u64) {
         self.touched_ms.store(now_ms, Relaxed);
+    }
+
+    /// Its time begins at that moment, unless it has begun anew since.
+    pub(super) fn touch_no_earlier(&self, touched_ms: u64) {
+        self.touched_ms.fetch_max(touched_ms, Relaxed);
     }
 
     /// Whether its time is over.

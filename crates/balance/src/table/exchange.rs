@@ -41,7 +41,7 @@ impl Table {
         })
     }
 
-    /// Puts such an element into an entry, where it is stored and of that shape.
+    /// Puts such an element into an entry, where it is stored and of that shape. No name, or one that is not kept, leaves that of the entry.
     pub fn put(&self, entry: &Entry, data: Data, element: u32, part: &Part, now_ms: u64) {
         let Some((at, _)) = self.layout.find(data, element) else { return };
         let Some(cell) = entry.cells.get(at) else { return };
@@ -51,22 +51,31 @@ impl Table {
                     Rate { current: cell, previous: past }.put(now_ms, *elapsed_ms, *current, *previous);
                 }
             }
-            (Shape::Name, Part::Name(name)) => cell.store(name.as_deref().map_or(0, |name| self.names.number(name)), Relaxed),
+            (Shape::Name, Part::Name(name)) => {
+                if let Some(number) = name.as_deref().and_then(|name| self.names.learn(name)) {
+                    cell.store(number, Relaxed);
+                }
+            }
             (Shape::Bytes, Part::Number(n)) => cell.store(*n, Relaxed),
             (Shape::Signed | Shape::Count, Part::Number(n)) => cell.store(u64::from(*n as u32), Relaxed),
             _ => {}
         }
     }
 
+    /// How many times another process told a name that was not kept.
+    pub fn refused_names(&self) -> u64 {
+        self.names.refused()
+    }
+
     /// The entry of a key that another process tells of, made if there is none; nothing when there is no room. Its time ends in `remaining_ms`,
-    /// or begins anew where that is not told. It is not told to others.
+    /// or begins anew where that is not told; what was touched here since then keeps its time. It is not told to others.
     pub fn learn(&self, key: &[u8], remaining_ms: Option<u64>, now_ms: u64) -> Option<Arc<Entry>> {
-        let entry = self.obtain(key, now_ms)?;
         let touched_ms = match (self.lifetime_ms(), remaining_ms) {
             (Some(lifetime), Some(remaining)) => (now_ms + remaining.min(lifetime)).saturating_sub(lifetime),
             _ => now_ms,
         };
-        entry.touch(touched_ms);
+        let entry = self.enter(key, (now_ms, touched_ms), |_| ())?;
+        entry.touch_no_earlier(touched_ms);
         Some(entry)
     }
 }

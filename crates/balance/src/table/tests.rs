@@ -189,6 +189,35 @@ fn numbers_have_places_of_their_own() {
 }
 
 #[test]
+fn what_is_learnt_is_as_old_as_it_is_told() {
+    let table = table(2, Some(100), &[]);
+    table.obtain(b"own", 1000);
+    let old = table.learn(b"told", Some(10), 1000).unwrap();
+    assert_eq!((old.touched_ms(), table.remaining_ms(&old, 1000)), (910, 10));
+    // The oldest goes first, though it came last.
+    table.obtain(b"more", 1005);
+    assert_eq!(keys(&table, 1005), ["more", "own"]);
+    let own = table.learn(b"own", Some(50), 1010).unwrap();
+    assert_eq!(table.remaining_ms(&own, 1010), 90, "it was touched here later than there");
+    table.learn(b"own", None, 1020);
+    assert_eq!(table.remaining_ms(&own, 1020), 100);
+}
+
+#[test]
+fn no_name_leaves_the_name() {
+    let table = table(1, None, &[one(Data::ServerKey)]);
+    let entry = table.obtain(b"a", 1).unwrap();
+    let put = |name: Option<&str>| {
+        table.put(&entry, Data::ServerKey, 0, &Part::Name(name.map(Arc::from)), 1);
+        table.name_of(&entry, Data::ServerKey)
+    };
+    assert_eq!(put(Some("s1")).as_deref(), Some("s1"));
+    assert_eq!(put(None).as_deref(), Some("s1"));
+    assert_eq!((put(Some(&"x".repeat(300))).as_deref(), table.refused_names()), (Some("s1"), 1));
+    assert_eq!(put(Some("s2")).as_deref(), Some("s2"));
+}
+
+#[test]
 fn workers_share_a_table() {
     let table = table(64, Some(50), &[one(Data::Gpc0), one(Data::ConnCur)]);
     std::thread::scope(|scope| {
