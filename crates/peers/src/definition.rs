@@ -82,12 +82,12 @@ pub(crate) fn read(mut body: &[u8]) -> Option<Definition> {
     (key.1 <= MOST_BYTES as u64).then_some(Definition { number, name, key, data })
 }
 
-/// A length and so many bytes, a name.
+/// A length and so many bytes, a name. One with control characters is none: it is shown to operators.
 pub(crate) fn text(from: &mut &[u8]) -> Option<String> {
     let length = usize::try_from(integer::take(from)?).ok().filter(|length| *length <= MOST_NAME_BYTES)?;
     let (name, rest) = from.split_at_checked(length)?;
     *from = rest;
-    String::from_utf8(name.to_vec()).ok()
+    String::from_utf8(name.to_vec()).ok().filter(|name| !name.contains(char::is_control))
 }
 
 /// Keys that are integers.
@@ -126,6 +126,15 @@ mod tests {
         let read = read(&written("type binary len 5 size 9 store gpc(3),gpc_rate(2,10s),conn_cur,server_key")).unwrap();
         let data = vec![(Data::ConnCur, 1), (Data::ServerKey, 1), (Data::Gpc, 3), (Data::GpcRate, 2)];
         assert_eq!(read, Definition { number: 3, name: "t".into(), key: (7, 5), data });
+    }
+
+    #[test]
+    fn names_have_no_control_characters() {
+        assert_eq!(text(&mut &b"\x02a\xc3\xa9"[..]), None, "it is cut");
+        assert_eq!(text(&mut &b"\x03a\xc3\xa9"[..]).as_deref(), Some("a\u{e9}"));
+        for wrong in [&b"\x03a\nb"[..], b"\x03a\x1bb", b"\x01\x7f", b"\x02\xc2\x85", b"\x01\0"] {
+            assert_eq!(text(&mut &*wrong), None, "{wrong:?}");
+        }
     }
 
     #[test]
