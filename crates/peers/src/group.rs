@@ -2,15 +2,17 @@
 
 use crate::link::Door;
 use crate::recent::Recent;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use terse_balance::table::Table;
+use terse_balance::table::{KeyKind, Table};
 use terse_balance::{Journal, Level};
 use terse_tls::Acceptor;
 use tokio::sync::{Notify, watch};
+use xxhash_rust::xxh64::xxh64;
 
 /// A section.
 pub struct Group {
@@ -37,6 +39,9 @@ pub struct Group {
     /// Told when there is something to send.
     pub(crate) more: watch::Sender<u64>,
     lesson: Mutex<Lesson>,
+    /// Whether somebody is connected who says that it is the process before.
+    has_predecessor: AtomicBool,
+    herald: Mutex<Herald>,
 }
 
 /// A table that is shared.
@@ -49,6 +54,8 @@ pub struct SharedTable {
     /// The table that what peers say is written to, too.
     pub aside: Option<Arc<Table>>,
     recent: Mutex<Recent>,
+    /// Begins the hash that deals its keys out.
+    shard_seed: u64,
 }
 
 /// Another process.
@@ -65,6 +72,13 @@ pub struct Peer {
     pub(crate) asks: AtomicBool,
     /// Up to where it has heard each table.
     heard: Mutex<Vec<u64>>,
+}
+
+/// What is logged of who comes and goes: one line a second at most, with the last that happened to each peer.
+#[derive(Default, Debug)]
+struct Herald {
+    last: Option<Instant>,
+    held: BTreeMap<Arc<str>, &'static str>,
 }
 
 /// How far this process has learnt what was known before it came.
@@ -106,6 +120,8 @@ impl Group {
             journal: None,
             more: watch::Sender::default(),
             lesson: Mutex::new(Lesson { stage: Stage::Wanted, until: None, ignorant: Vec::new() }),
+            has_predecessor: AtomicBool::new(false),
+            herald: Mutex::default(),
         }
     }
 
@@ -119,17 +135,20 @@ impl Group {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Takes what has changed in the tables.
+    /// Takes what has changed in the tables. Where there is nobody to tell, nothing is kept.
     pub(crate) fn collect(&self) {
         let now_ms = self.now_ms();
         let mut any = false;
         for shared in &self.tables {
             let changed = shared.table.changed(now_ms);
-            if changed.is_empty() {
+            if changed.is_empty() || self.peers.is_empty() {
                 continue;
             }
             any = true;
             let mut recent = shared.recent();
+            // More go than come: peers that never acknowledge keep no entry whose time is over.
+            let most = changed.len() + LOOKED_AT_ONCE;
+            recent.forget_gone(most, |entry| shared.table.has_entry(entry, now_ms));
             changed.into_iter().for_each(|entry| recent.note(entry, shared.table.size()));
         }
         if any {
@@ -149,11 +168,32 @@ impl Group {
         recent.forget(all.unwrap_or(u64::MAX));
     }
 
-    /// Tells that a peer comes or goes.
-    pub(crate) fn say(&self, peer: &Peer, what: &str) {
-        if let Some(journal) = &self.journal {
-            journal(Level::Notice, &format!("Peer {}/{} {what}.", self.name, peer.name));
+    /// Logs that a peer comes or goes: now, or within a second.
+    pub(crate) fn say(&self, peer: &Peer, what: &'static str, now: Instant) {
+        if self.journal.is_some() {
+            self.herald().held.insert(peer.name.clone(), what);
+            self.say_held(now);
         }
+    }
+
+    /// Logs what waits for it, unless another line was logged just before.
+    fn say_held(&self, now: Instant) {
+        let held = {
+            let mut herald = self.herald();
+            if herald.held.is_empty() || herald.last.is_some_and(|last| now < last + LINE_PAUSE) {
+                return;
+            }
+            herald.last = Some(now);
+            std::mem::take(&mut herald.held)
+        };
+        let said: Vec<String> = held.iter().map(|(peer, what)| format!("{}/{peer} {what}", self.name)).collect();
+        if let Some(journal) = &self.journal {
+            journal(Level::Notice, &format!("Peer {}.", said.join(", ")));
+        }
+    }
+
+    fn herald(&self) -> MutexGuard<'_, Herald> {
+        self.herald.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn wake_sessions(&self) {
@@ -177,18 +217,34 @@ impl Group {
         asks
     }
 
-    /// Somebody has told all: a peer, or the process before (`None`). `complete`: it knew all itself.
+    /// Whether the process before is expected, and nobody has come as it.
+    pub(crate) fn expects_predecessor(&self) -> bool {
+        self.stage() == Stage::Predecessor && !self.has_predecessor.load(Relaxed)
+    }
+
+    /// Somebody comes as the process before: from now on it has some time to tell.
+    pub(crate) fn seat_predecessor(&self, now: Instant) {
+        self.has_predecessor.store(true, Relaxed);
+        self.enter(Stage::Predecessor, now);
+    }
+
+    /// Who came as the process before has gone: nobody else is expected.
+    pub(crate) fn unseat_predecessor(&self, now: Instant) {
+        self.has_predecessor.store(false, Relaxed);
+        self.lost(None, now);
+    }
+
+    /// Somebody has told all: a peer, or the process before (`None`), which counts only while it is expected. `complete`: it knew all itself.
     pub(crate) fn told(&self, peer: Option<usize>, complete: bool, now: Instant) {
-        let stage = self.stage();
-        match peer {
-            _ if stage == Stage::Complete => {}
-            _ if complete => self.enter(Stage::Complete, now),
-            Some(peer) if stage == Stage::Asked(peer) => {
+        match (peer, self.stage()) {
+            (_, Stage::Complete) => {}
+            (None, Stage::Predecessor) | (Some(_), _) if complete => self.enter(Stage::Complete, now),
+            (None, Stage::Predecessor) => self.enter(Stage::Wanted, now),
+            (Some(peer), Stage::Asked(asked)) if peer == asked => {
                 self.lesson().ignorant.push(peer);
                 self.enter(Stage::Wanted, now);
             }
-            Some(_) => {}
-            None => self.enter(Stage::Wanted, now),
+            _ => {}
         }
     }
 
@@ -201,8 +257,9 @@ impl Group {
         }
     }
 
-    /// Ends what takes too long.
+    /// Ends what takes too long, and logs what waits for it.
     pub(crate) fn tick(&self, now: Instant) {
+        self.say_held(now);
         let (stage, until) = {
             let lesson = self.lesson();
             (lesson.stage, lesson.until)
@@ -242,7 +299,18 @@ impl Group {
 impl SharedTable {
     /// A table, under its name among the peers, and the one that what they say is written to as well.
     pub fn new(name: String, table: Arc<Table>, aside: Option<Arc<Table>>) -> SharedTable {
-        SharedTable { name, table, aside, recent: Mutex::default() }
+        let shard_seed = xxh64(table.name().as_bytes(), 0);
+        SharedTable { name, table, aside, recent: Mutex::default(), shard_seed }
+    }
+
+    /// The part of the table that a key belongs to, from 1: the one in which HAProxy has it.
+    fn shard_of(&self, key: &[u8], shards: u32) -> u32 {
+        let hash = match (self.table.settings().key, <[u8; 4]>::try_from(key)) {
+            // In the order of the machine.
+            (KeyKind::Integer, Ok(bytes)) => xxh64(&u32::from_be_bytes(bytes).to_ne_bytes(), self.shard_seed),
+            _ => xxh64(key, self.shard_seed),
+        };
+        u32::try_from(hash % u64::from(shards.max(1))).unwrap_or_default() + 1
     }
 
     /// How many changes wait for somebody to hear them, and the number of the last one.
@@ -272,9 +340,9 @@ impl Peer {
         self.heard().get(table).copied().unwrap_or_default()
     }
 
-    /// Whether an entry of that key is for it.
-    pub(crate) fn has_share(&self, key: &[u8], shards: u32) -> bool {
-        self.shard == 0 || shards == 0 || shard_of(key, shards) == self.shard
+    /// Whether a table's entry of that key is for it.
+    pub(crate) fn has_share(&self, shared: &SharedTable, key: &[u8], shards: u32) -> bool {
+        self.shard == 0 || shards == 0 || shared.shard_of(key, shards) == self.shard
     }
 
     /// A connection begins: the one before ends. Gives its number.
@@ -310,16 +378,15 @@ impl fmt::Debug for Group {
     }
 }
 
-/// The part of a table that a key belongs to, from 1.
-fn shard_of(key: &[u8], shards: u32) -> u32 {
-    let hash = xxhash_rust::xxh64::xxh64(key, 0);
-    u32::try_from(hash % u64::from(shards.max(1))).unwrap_or_default() + 1
-}
-
 /// How long somebody is waited for who could tell.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long somebody may take to tell all.
 const LESSON: Duration = Duration::from_secs(60);
+
+/// Changes beside those that come that are looked at, whether they can be forgotten.
+const LOOKED_AT_ONCE: usize = 1000;
+/// Between two lines of log.
+const LINE_PAUSE: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 pub(crate) mod tests {
@@ -398,14 +465,94 @@ pub(crate) mod tests {
         assert_eq!(group.stage(), Stage::Complete);
     }
 
+    /// XXH64 by HAProxy's seed, the hash of the table's name.
     #[test]
     fn shards_are_dealt_out() {
         let peer = |shard| Peer::new("b".into(), Door::default(), shard);
         let peers = [peer(1), peer(2), peer(3)];
+        let shared = |name: &str, line: &str| SharedTable::new("t".into(), table(name, line), None);
+        let texts = shared("texts", "type string size 9");
         for n in 0..100u32 {
-            let shares = peers.iter().filter(|peer| peer.has_share(&n.to_be_bytes(), 3)).count();
+            let shares = peers.iter().filter(|peer| peer.has_share(&texts, &n.to_be_bytes(), 3)).count();
             assert_eq!(shares, 1);
-            assert!(peer(0).has_share(&n.to_be_bytes(), 3) && peers[1].has_share(&n.to_be_bytes(), 0));
+            assert!(peer(0).has_share(&texts, &n.to_be_bytes(), 3) && peers[1].has_share(&texts, &n.to_be_bytes(), 0));
         }
+        let expected = |name: &str, key: &[u8]| (xxh64(key, xxh64(name.as_bytes(), 0)) % 1000) as u32 + 1;
+        assert_eq!(texts.shard_of(b"key", 1000), expected("texts", b"key"));
+        assert_ne!(texts.shard_of(b"key", 1000), expected("other", b"key"));
+        let numbers = shared("numbers", "type integer size 9");
+        assert_eq!(numbers.shard_of(&7u32.to_be_bytes(), 1000), expected("numbers", &7u32.to_ne_bytes()));
+    }
+
+    #[test]
+    fn nothing_is_kept_for_nobody() {
+        let group = group("a", &[], "type string size 9");
+        let shared = &group.tables[0];
+        let entry = shared.table.obtain(b"k", 0).unwrap();
+        for _ in 0..2 {
+            shared.table.touch(&entry, 0);
+            group.collect();
+            assert_eq!(shared.waiting(), (0, 0));
+        }
+    }
+
+    #[test]
+    fn what_is_over_is_forgotten_without_an_acknowledgement() {
+        let group = group("a", &["b"], "type string size 9");
+        let shared = &group.tables[0];
+        let count = |key: &[u8]| {
+            let entry = shared.table.obtain(key, group.now_ms()).unwrap();
+            shared.table.touch(&entry, group.now_ms());
+            group.collect();
+            entry
+        };
+        let gone = [count(b"1"), count(b"2")];
+        let kept = count(b"3");
+        assert_eq!(shared.waiting(), (3, 3));
+        gone.iter().for_each(|entry| assert!(shared.table.remove(entry)));
+        count(b"4");
+        assert_eq!((shared.waiting(), Arc::strong_count(&gone[0])), ((2, 4), 1));
+        (0..20u8).for_each(|n| drop(count(&[n])));
+        assert!(shared.waiting().0 <= shared.table.size() && Arc::strong_count(&kept) == 1);
+    }
+
+    #[test]
+    fn the_process_before_comes_once() {
+        let group = group("a", &["b"], "type string size 9");
+        let now = Instant::now();
+        group.begin(false, now);
+        group.told(None, true, now);
+        assert!(!group.expects_predecessor() && group.stage() == Stage::Wanted, "there was none");
+        group.begin(true, now);
+        assert!(group.expects_predecessor());
+        group.seat_predecessor(now + PATIENCE / 2);
+        assert!(!group.expects_predecessor());
+        group.tick(now + PATIENCE);
+        assert_eq!(group.stage(), Stage::Predecessor, "it has time to tell");
+        group.told(None, true, now);
+        group.unseat_predecessor(now);
+        assert!(!group.expects_predecessor() && group.stage() == Stage::Complete);
+        group.begin(true, now);
+        group.seat_predecessor(now);
+        group.unseat_predecessor(now);
+        assert!(!group.expects_predecessor() && group.stage() == Stage::Wanted, "it has told nothing");
+    }
+
+    #[test]
+    fn one_line_a_second_is_logged() {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let journal = lines.clone();
+        let mut group = Arc::into_inner(group("a", &["b", "c"], "type string size 9")).unwrap();
+        group.journal = Some(Arc::new(move |_, line: &str| journal.lock().unwrap().push(line.to_owned())));
+        let now = Instant::now();
+        for n in 0..100 {
+            group.say(&group.peers[n % 2], "is connected", now);
+            group.say(&group.peers[n % 2], "is gone", now);
+        }
+        group.tick(now + LINE_PAUSE / 2);
+        assert_eq!(*lines.lock().unwrap(), ["Peer p/b is connected."]);
+        group.tick(now + LINE_PAUSE);
+        group.tick(now + 3 * LINE_PAUSE);
+        assert_eq!(lines.lock().unwrap()[1..], ["Peer p/b is gone, p/c is gone."]);
     }
 }

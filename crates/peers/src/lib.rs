@@ -12,7 +12,8 @@
 //! Invariants:
 //! * What was learnt from a peer is not told on. What changes here is told to every peer, and again after a connection broke, from the
 //!   last change that the peer has acknowledged.
-//! * An entry waits for a peer at most once: what is sent is what it holds then. A table's list of changes is never longer than the table may be.
+//! * An entry waits for a peer at most once: what is sent is what it holds then. A table's list of changes is never longer than the table may be,
+//!   and entries that are over leave it, acknowledged or not.
 //! * Between two processes there is one connection.
 //! * Everything that a peer says is bounded: a message, a table's number, a name.
 

@@ -43,6 +43,16 @@ impl Recent {
         }
     }
 
+    /// Forgets the oldest changes while their entries are over, but looks at so many at most.
+    pub(crate) fn forget_gone(&mut self, most: usize, is_there: impl Fn(&Arc<Entry>) -> bool) {
+        for _ in 0..most {
+            if self.by_number.first_key_value().is_none_or(|(_, entry)| is_there(entry)) {
+                return;
+            }
+            self.forget_first();
+        }
+    }
+
     /// How many changes wait.
     pub(crate) fn len(&self) -> usize {
         self.by_number.len()

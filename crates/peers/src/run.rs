@@ -79,9 +79,15 @@ pub async fn run(groups: Vec<Arc<Group>>, sockets: Vec<Listening>, predecessor: 
     }
 }
 
-/// Descriptors that a section may have open at a time: a connection to each peer, one that is about to take its place, and strangers.
-pub fn descriptors(group: &Group) -> usize {
-    4 * group.peers.len() + SPARE + 1
+/// Descriptors that a section with so many sockets may have open at a time: what each socket accepts, a connection to each peer, one that
+/// is about to take its place, and the one to the next process.
+pub fn descriptors(group: &Group, sockets: usize) -> usize {
+    sockets * most_accepted(group) + 2 * group.peers.len() + 1
+}
+
+/// Connections that each socket of a section accepts at a time. Strangers beyond that wait in the kernel.
+fn most_accepted(group: &Group) -> usize {
+    2 * group.peers.len() + SPARE
 }
 
 /// How this process, and the one that replaces it, is reached.
@@ -175,8 +181,7 @@ async fn accept(group: Arc<Group>, bind: usize, socket: ListeningSocket) {
     let Ok(listener) = listener else { return };
     let mut clients = JoinSet::new();
     loop {
-        // Strangers beyond that wait in the kernel.
-        while clients.len() >= 2 * group.peers.len() + SPARE {
+        while clients.len() >= most_accepted(&group) {
             clients.join_next().await;
         }
         let accepted = match &listener {
@@ -211,7 +216,7 @@ async fn welcome(group: Arc<Group>, bind: usize, socket: Socket) {
             }
         }
     };
-    let Ok(Ok((mut stream, mut bytes, read))) = timeout(PATIENCE, heard).await else { return };
+    let Ok(Ok((mut stream, mut bytes, read))) = timeout(INTRODUCTION, heard).await else { return };
     // Who has given up in the meantime must not end the connection that took the place of this one.
     if let Ok(Ok(0)) = timeout(Duration::ZERO, stream.read_buf(&mut bytes)).await {
         return;
@@ -242,7 +247,8 @@ fn admit(group: &Group, to: &str, from: &str) -> Result<With, Status> {
         return Err(Status::WrongTarget);
     }
     if *from == *group.own {
-        return Ok(With::Predecessor);
+        // Anybody may say so: one at a time is heard, while there may be one.
+        return if group.expects_predecessor() { Ok(With::Predecessor) } else { Err(Status::Later) };
     }
     let index = group.peers.iter().position(|peer| *peer.name == *from).ok_or(Status::Stranger)?;
     match group.peers.get(index) {
@@ -265,23 +271,29 @@ async fn teach(group: Arc<Group>, door: &Door) -> io::Result<()> {
     Ok(())
 }
 
-/// The place of the one connection to a peer; whoever takes it ends the one before.
+/// The place of the one connection to a peer, or to the process before. Whoever takes that of a peer ends the one before.
 struct Place<'a> {
-    /// The peer, and the connection's number. There is one connection at most to the process before and to the next one anyhow.
+    group: &'a Group,
+    with: With,
+    /// The peer, and the connection's number.
     own: Option<(&'a Peer, u64)>,
 }
 
 impl<'a> Place<'a> {
     fn take(group: &'a Group, with: With) -> Place<'a> {
+        let number = CONNECTIONS.fetch_add(1, Relaxed);
         let peer = match with {
             With::Peer(index) => group.peers.get(index),
-            With::Predecessor | With::Successor => None,
+            With::Predecessor => {
+                group.seat_predecessor(Instant::now());
+                None
+            }
+            With::Successor => None,
         };
-        let number = CONNECTIONS.fetch_add(1, Relaxed);
         if let Some(peer) = peer {
             peer.take_over(number);
         }
-        Place { own: peer.map(|peer| (peer, number)) }
+        Place { group, with, own: peer.map(|peer| (peer, number)) }
     }
 }
 
@@ -290,20 +302,23 @@ impl Drop for Place<'_> {
         if let Some((peer, number)) = self.own {
             peer.release(number);
         }
+        if self.with == With::Predecessor {
+            self.group.unseat_predecessor(Instant::now());
+        }
     }
 }
 
 /// Shares tables over a connection until it ends, or another one to the same peer takes its place.
 async fn serve(group: &Group, place: Place<'_>, mut session: Session, stream: Box<dyn Stream>, begun: Vec<u8>) {
     if let Some((peer, _)) = place.own {
-        group.say(peer, "is connected");
+        group.say(peer, "is connected", Instant::now());
     }
     let _ = converse(group, place.own, &mut session, stream, begun).await;
     session.end();
     if let Some((peer, number)) = place.own
         && peer.is_served_by(number)
     {
-        group.say(peer, "is gone");
+        group.say(peer, "is gone", Instant::now());
     }
 }
 
@@ -319,6 +334,8 @@ async fn converse(
     let mut more = group.more.subscribe();
     let mut turn = own.map(|(peer, _)| peer.turn.subscribe());
     let (mut heard, mut said) = (tokio::time::Instant::now(), tokio::time::Instant::now());
+    // Whether there may be more to say than was looked at.
+    let mut goes_on = false;
     loop {
         match session.receive(&input) {
             Ok(used) => drop(input.drain(..used)),
@@ -333,7 +350,7 @@ async fn converse(
             output.clear();
             written = 0;
             more.mark_unchanged();
-            session.send(CHUNK_BYTES, &mut output);
+            goes_on = session.send(CHUNK_BYTES, &mut output);
         }
         if session.is_done() && output.is_empty() {
             return Ok(());
@@ -351,6 +368,8 @@ async fn converse(
                 written += sent?;
                 said = tokio::time::Instant::now();
             }
+            () = sleep_until(said + STALL), if waits => return Err(io::ErrorKind::TimedOut.into()),
+            () = std::future::ready(()), if !waits && goes_on => {}
             changed = more.changed(), if !waits => changed.map_err(io::Error::other)?,
             () = sleep_until(said + BEAT), if !waits => {
                 Short::Heartbeat.write(&mut output);
@@ -383,8 +402,10 @@ enum Accepting {
 
 static CONNECTIONS: AtomicU64 = AtomicU64::new(1);
 
-/// How long a connection, a handshake or a hello may take.
+/// How long it may take to reach a peer and be welcome there, or to write a line to one that has come.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long whoever connects may take for a handshake and a hello.
+const INTRODUCTION: Duration = Duration::from_secs(2);
 /// So often at most it is looked for changes.
 const MOMENT: Duration = Duration::from_millis(2);
 const TICK: Duration = Duration::from_secs(1);
@@ -394,6 +415,8 @@ const LONGEST_MORE_MS: u64 = 2000;
 const BEAT: Duration = Duration::from_secs(3);
 /// Who says nothing for so long is gone.
 const SILENCE: Duration = Duration::from_secs(5);
+/// Who takes nothing of what is said for so long is gone.
+const STALL: Duration = Duration::from_secs(30);
 /// How long the process that replaces this one, if there is one, may take to answer: it serves already.
 const GREETING: Duration = Duration::from_secs(1);
 /// How long it may take to learn.

@@ -1,7 +1,7 @@
 //! One connection to another process, without its socket: bytes and the time go in, bytes come out.
 
 use crate::definition::{self, Definition};
-use crate::group::{Group, Stage};
+use crate::group::{Group, SharedTable, Stage};
 use crate::integer;
 use crate::message::{self, ACKNOWLEDGEMENT, DEFINITION, Message, Read, Short};
 use crate::update::{self, KnownNames, SentNames};
@@ -41,7 +41,8 @@ pub(crate) struct Session {
     /// The table that was described last, and the number of its last update.
     described: Option<(usize, Option<u32>)>,
     teaching: Option<Teaching>,
-    shorts: Vec<Short>,
+    /// The end of a lesson is to be confirmed: once, however often it was told.
+    confirms: bool,
     /// The other end has heard all that it was taught.
     taught: bool,
 }
@@ -62,6 +63,14 @@ struct Teaching {
     table: usize,
     shard: usize,
     entries: std::vec::IntoIter<Arc<Entry>>,
+}
+
+/// What one call may say, and look at: an entry that is gone, or not for the other end, says nothing and takes time.
+struct Budget {
+    /// How long the output may become.
+    bytes: usize,
+    /// How many entries are still looked at.
+    entries: usize,
 }
 
 impl Session {
@@ -85,7 +94,7 @@ impl Session {
             sent,
             described: None,
             teaching,
-            shorts: Vec::new(),
+            confirms: false,
             taught: false,
         }
     }
@@ -117,10 +126,11 @@ impl Session {
         match message {
             Message::Heartbeat | Message::Unknown => {}
             Message::Failure => return Err(Broken),
-            Message::ResyncRequest => self.teaching = Some(Teaching::begin()),
+            // Who asks again before all is said hears it once.
+            Message::ResyncRequest => drop(self.teaching.get_or_insert_with(Teaching::begin)),
             Message::ResyncFinished | Message::ResyncPartial => {
                 self.group.told(self.peer(), message == Message::ResyncFinished, Instant::now());
-                self.shorts.push(Short::ResyncConfirm);
+                self.confirms = true;
             }
             Message::ResyncConfirm => self.taught = true,
             Message::Definition(body) => self.define(definition::read(body).ok_or(Broken)?)?,
@@ -141,7 +151,7 @@ impl Session {
     }
 
     fn define(&mut self, definition: Definition) -> Result<(), Broken> {
-        let fits = |shared: &crate::SharedTable| shared.name == definition.name && update::fits(&definition, &shared.table);
+        let fits = |shared: &SharedTable| shared.name == definition.name && update::fits(&definition, &shared.table);
         let ours = self.group.tables.iter().position(fits);
         self.current = Some(definition.number);
         // The count of updates goes on where a table is described again.
@@ -170,14 +180,30 @@ impl Session {
         Ok(())
     }
 
-    /// Appends what there is to say, up to about so many bytes.
-    pub(crate) fn send(&mut self, most: usize, to: &mut Vec<u8>) {
+    /// Appends what there is to say, up to about so many bytes, and looks at so many entries at most. Whether there may be more to say,
+    /// though these bytes were not reached: others have their turn before.
+    pub(crate) fn send(&mut self, most: usize, to: &mut Vec<u8>) -> bool {
         if let With::Peer(peer) = self.with
             && self.group.asks(peer, Instant::now())
         {
-            self.shorts.push(Short::ResyncRequest);
+            Short::ResyncRequest.write(to);
         }
-        self.shorts.drain(..).for_each(|short| short.write(to));
+        if std::mem::take(&mut self.confirms) {
+            Short::ResyncConfirm.write(to);
+        }
+        self.acknowledge(to);
+        let now_ms = self.group.now_ms();
+        let mut budget = Budget { bytes: most, entries: ENTRIES_AT_ONCE };
+        self.teach(&mut budget, to, now_ms);
+        self.tell(&mut budget, to, now_ms);
+        budget.entries == 0 && to.len() < most
+    }
+
+    /// Appends up to where updates were heard. Whoever teaches this process takes no acknowledgement until the end is confirmed.
+    fn acknowledge(&mut self, to: &mut Vec<u8>) {
+        if self.is_taught_by_them() {
+            return;
+        }
         for (number, theirs) in self.theirs.iter_mut().filter(|(_, theirs)| theirs.due) {
             theirs.due = false;
             let mut body = Vec::new();
@@ -185,14 +211,15 @@ impl Session {
             body.extend(theirs.last.to_be_bytes());
             message::write(ACKNOWLEDGEMENT, &body, to);
         }
-        let now_ms = self.group.now_ms();
-        self.teach(most, to, now_ms);
-        self.tell(most, to, now_ms);
+    }
+
+    fn is_taught_by_them(&self) -> bool {
+        self.peer().is_some_and(|peer| self.group.stage() == Stage::Asked(peer))
     }
 
     /// Goes on with the whole of all tables.
-    fn teach(&mut self, most: usize, to: &mut Vec<u8>, now_ms: u64) {
-        while to.len() < most {
+    fn teach(&mut self, budget: &mut Budget, to: &mut Vec<u8>, now_ms: u64) {
+        while self.teaching.is_some() && budget.take(to) {
             let Some(teaching) = &mut self.teaching else { return };
             let Some(shared) = self.group.tables.get(teaching.table) else {
                 self.teaching = None;
@@ -204,13 +231,15 @@ impl Session {
                 if teaching.shard == shared.table.shards() {
                     (teaching.table, teaching.shard) = (teaching.table + 1, 0);
                 } else {
-                    teaching.entries = shared.table.entries(teaching.shard, now_ms).into_iter();
+                    let entries = shared.table.entries(teaching.shard, now_ms);
+                    budget.entries = budget.entries.saturating_sub(entries.len());
+                    teaching.entries = entries.into_iter();
                     teaching.shard += 1;
                 }
                 continue;
             };
             let table = teaching.table;
-            if self.is_for_them(&entry) {
+            if self.is_for_them(shared, &entry) {
                 // It is no change: whoever acknowledges it says nothing new.
                 let heard = self.peer().and_then(|peer| self.group.peers.get(peer)).map_or(0, |peer| peer.heard_of(table));
                 self.write(table, &entry, heard as u32, to, now_ms);
@@ -219,15 +248,17 @@ impl Session {
     }
 
     /// Goes on with what has changed.
-    fn tell(&mut self, most: usize, to: &mut Vec<u8>, now_ms: u64) {
+    fn tell(&mut self, budget: &mut Budget, to: &mut Vec<u8>, now_ms: u64) {
         for table in 0..self.sent.len() {
-            while to.len() < most {
+            loop {
                 let (Some(sent), Some(shared)) = (self.sent.get(table).copied(), self.group.tables.get(table)) else { return };
                 let next = if sent == u64::MAX { None } else { shared.recent().after(sent) };
                 let Some((number, entry)) = next else { break };
+                if !budget.take(to) {
+                    return;
+                }
                 // What is gone by now would come to life again.
-                let is_there = shared.table.find(entry.key(), now_ms).is_some_and(|found| Arc::ptr_eq(&found, &entry));
-                if is_there && self.is_for_them(&entry) {
+                if self.is_for_them(shared, &entry) && shared.table.has_entry(&entry, now_ms) {
                     self.write(table, &entry, number as u32, to, now_ms);
                 }
                 if let Some(sent) = self.sent.get_mut(table) {
@@ -237,9 +268,11 @@ impl Session {
         }
     }
 
-    fn is_for_them(&self, entry: &Entry) -> bool {
+    fn is_for_them(&self, shared: &SharedTable, entry: &Entry) -> bool {
         match self.with {
-            With::Peer(peer) => self.group.peers.get(peer).is_some_and(|peer| peer.has_share(entry.key(), self.group.shards)),
+            With::Peer(peer) => {
+                self.group.peers.get(peer).is_some_and(|peer| peer.has_share(shared, entry.key(), self.group.shards))
+            }
             With::Successor | With::Predecessor => true,
         }
     }
@@ -278,12 +311,23 @@ impl Session {
     }
 }
 
+impl Budget {
+    /// Takes an entry's part of it; false when it is spent.
+    fn take(&mut self, to: &[u8]) -> bool {
+        let has_room = to.len() < self.bytes && self.entries > 0;
+        self.entries -= usize::from(has_room);
+        has_room
+    }
+}
+
 impl Teaching {
     fn begin() -> Teaching {
         Teaching { table: 0, shard: 0, entries: Vec::new().into_iter() }
     }
 }
 
+/// Entries that are looked at without a pause: for less than a millisecond.
+const ENTRIES_AT_ONCE: usize = 1000;
 /// Tables that a peer may have.
 const MOST_TABLES: usize = 1024;
 

@@ -3,7 +3,7 @@
 use crate::configuration::Configuration;
 use crate::intakes;
 use crate::listening::listener;
-use crate::sockets::Listening;
+use crate::sockets::{Listening, Wanted};
 use terse_peers::ListeningSocket;
 use terse_proxy::access::Listener;
 use terse_proxy::plan::Plan;
@@ -20,6 +20,15 @@ pub fn binds(plan: &Plan) -> impl Iterator<Item = (usize, usize, &str, &BindSett
 /// The number of the first of these lines among those of all sockets.
 pub fn first_line(plan: &Plan, commands: usize) -> usize {
     plan.binds().len() + commands + intakes::binds(plan).count()
+}
+
+/// Descriptors of all sections beside their sockets.
+pub fn descriptors(plan: &Plan, commands: usize, wanted: &[Wanted]) -> usize {
+    let first = first_line(plan, commands);
+    let owners: Vec<usize> = binds(plan).map(|(circle, ..)| circle).collect();
+    let owner = |wanted: &Wanted| owners.get(wanted.line.checked_sub(first)?).copied();
+    let sockets = |circle: usize| wanted.iter().filter(|wanted| owner(wanted) == Some(circle)).map(|wanted| wanted.count).sum();
+    plan.peers.iter().enumerate().map(|(index, circle)| terse_peers::descriptors(&circle.group, sockets(index))).sum()
 }
 
 /// Takes the sockets of these lines out of those that were opened.

@@ -10,7 +10,7 @@ use crate::process::variables::ProcessVariables;
 use crate::process::{ProcessSettings, sys, workers};
 use crate::report::Report;
 use crate::sockets::{self, Wanted};
-use crate::{engines, files, keywords, restored};
+use crate::{circles, engines, files, keywords, restored};
 use rustix::thread::CapabilitySet;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -317,7 +317,7 @@ fn fixed_descriptors(plan: &Plan, wanted: &[Wanted], admin: &AdminSettings, work
     let checks = plan.server_count() + backends.iter().map(agents).sum::<usize>();
     let commands = if admin.sockets.is_empty() { 0 } else { admin.maxconn() };
     let messages: usize = plan.syslog.forwarders.iter().map(|forwarder| forwarder.settings.maxconn).sum();
-    let peers: usize = plan.peers.iter().map(|circle| terse_peers::descriptors(&circle.group)).sum();
+    let peers = circles::descriptors(plan, admin.sockets.len(), wanted);
     let names = if plan.resolvers.is_empty() { 0 } else { terse_names::MOST_SOCKETS };
     let apart = commands + messages + peers + plan.syslog.carriers.len() + names;
     (2 * listeners + checks + WORKER_DESCRIPTORS * workers + engines + apart) as u64

@@ -223,6 +223,8 @@ fn strangers_are_refused() {
     for (said, answer) in [
         ("HAProxyS 2.1\nc\nb 1 1\n", "503\n"),
         ("HAProxyS 2.1\na\nc 1 1\n", "504\n"),
+        // The process before: there was none.
+        ("HAProxyS 2.1\na\na 1 1\n", "300\n"),
         ("HAProxyS 1.0\na\nb 1 1\n", "502\n"),
         ("GET / HTTP/1.1\r\n\r\n", "501\n"),
         // One of the section, which says nonsense then: what waits for the peer goes before that is noticed.

@@ -17,6 +17,7 @@ impl End {
     fn new(own: &str, other: &str) -> End {
         let group = group(own, &[other], LINE);
         // Nobody is to be asked.
+        group.begin(true, Instant::now());
         group.told(None, true, Instant::now());
         End { session: Session::new(group.clone(), With::Peer(0), true), group }
     }
@@ -43,7 +44,7 @@ fn carry(from: &mut End, to: &mut End) -> usize {
     let (mut bytes, mut all) = (Vec::new(), 0);
     loop {
         let before = bytes.len();
-        from.session.send(before + 40, &mut bytes);
+        while from.session.send(before + 40, &mut bytes) {}
         all += bytes.len() - before;
         let used = to.session.receive(&bytes).unwrap();
         bytes.drain(..used);
@@ -142,6 +143,68 @@ fn tables_that_are_others_are_passed_over() {
     message::write_failure(&mut failure);
     assert_eq!(a.session.receive(&failure), Err(Broken));
     assert_eq!(a.session.receive(&[10, 128, 255, 255, 255, 255, 127]), Err(Broken));
+}
+
+#[test]
+fn entries_that_say_nothing_take_a_part_of_the_budget() {
+    let (mut a, mut b) = (End::new("a", "b"), End::new("b", "a"));
+    a.count("first", "s");
+    let keys: Vec<String> = (0..=ENTRIES_AT_ONCE).map(|n| format!("key{n}")).collect();
+    keys.iter().for_each(|key| a.count(key, "s"));
+    a.count("last", "s");
+    let mut bytes = Vec::new();
+    assert!(!a.session.send(1, &mut bytes), "there is no room for more");
+    let table = &a.group.tables[0].table;
+    assert!(keys.iter().all(|key| table.remove(&table.find(key.as_bytes(), 0).unwrap())));
+    let first = bytes.len();
+    assert!(a.session.send(1 << 20, &mut bytes) && bytes.len() == first, "there is more to look at");
+    b.session.receive(&bytes).unwrap();
+    carry(&mut a, &mut b);
+    assert!(b.entry("last").is_some());
+}
+
+#[test]
+fn what_is_asked_and_ended_often_is_answered_once() {
+    let (mut a, mut b) = (End::new("a", "b"), End::new("b", "a"));
+    let mut ends = Vec::new();
+    (0..1000).for_each(|_| Short::ResyncFinished.write(&mut ends));
+    assert_eq!(a.session.receive(&ends), Ok(ends.len()));
+    let mut answer = Vec::new();
+    a.session.send(1 << 16, &mut answer);
+    assert_eq!(message::read(&answer), Read::Whole(Message::ResyncConfirm, answer.len()));
+    (0..10).for_each(|n| a.count(&format!("key{n}"), "s"));
+    carry(&mut a, &mut b);
+    let mut request = Vec::new();
+    Short::ResyncRequest.write(&mut request);
+    let mut taught = Vec::new();
+    // Each call has room for one entry.
+    while !taught.ends_with(&[0, Short::ResyncFinished as u8]) {
+        a.session.receive(&request).unwrap();
+        a.session.send(taught.len() + 1, &mut taught);
+        assert!(taught.len() < 1000, "the lesson ends, though it is asked for again and again");
+    }
+}
+
+#[test]
+fn acknowledgements_wait_for_the_end_of_the_lesson() {
+    let (mut a, mut b) = (End::new("a", "b"), End::new("b", "a"));
+    a.count("key", "s");
+    b.group.begin(false, Instant::now());
+    carry(&mut b, &mut a);
+    assert_eq!(b.group.stage(), Stage::Asked(0));
+    let mut bytes = Vec::new();
+    a.session.send(1 << 16, &mut bytes);
+    let end = bytes.windows(2).position(|two| *two == [0, Short::ResyncFinished as u8]).unwrap();
+    let (lesson, rest) = bytes.split_at(end);
+    b.session.receive(lesson).unwrap();
+    let mut said = Vec::new();
+    b.session.send(1 << 16, &mut said);
+    assert!(b.entry("key").is_some() && said.is_empty());
+    b.session.receive(rest).unwrap();
+    b.session.send(1 << 16, &mut said);
+    assert_eq!(message::read(&said), Read::Whole(Message::ResyncConfirm, 2));
+    a.session.receive(&said).unwrap();
+    assert_eq!(a.group.peers[0].heard_of(0), 1);
 }
 
 proptest! {
