@@ -333,7 +333,9 @@ async fn converse(
     let (mut input, mut output, mut written) = (begun, Vec::new(), 0);
     let mut more = group.more.subscribe();
     let mut turn = own.map(|(peer, _)| peer.turn.subscribe());
-    let (mut heard, mut said) = (tokio::time::Instant::now(), tokio::time::Instant::now());
+    let now = tokio::time::Instant::now();
+    // When something came last, when something was said, and since when the other end takes nothing of it.
+    let (mut heard, mut said, mut taken) = (now, now, now);
     // Whether there may be more to say than was looked at.
     let mut goes_on = false;
     loop {
@@ -347,6 +349,7 @@ async fn converse(
             }
         }
         if written == output.len() {
+            taken = tokio::time::Instant::now();
             output.clear();
             written = 0;
             more.mark_unchanged();
@@ -367,8 +370,9 @@ async fn converse(
             sent = writer.write(rest), if waits => {
                 written += sent?;
                 said = tokio::time::Instant::now();
+                taken = said;
             }
-            () = sleep_until(said + STALL), if waits => return Err(io::ErrorKind::TimedOut.into()),
+            () = sleep_until(taken + STALL), if waits => return Err(io::ErrorKind::TimedOut.into()),
             () = std::future::ready(()), if !waits && goes_on => {}
             changed = more.changed(), if !waits => changed.map_err(io::Error::other)?,
             () = sleep_until(said + BEAT), if !waits => {
@@ -427,3 +431,81 @@ const BREATH: Duration = Duration::from_millis(100);
 const SPARE: usize = 8;
 /// How much is read and written at a time.
 const CHUNK_BYTES: usize = 16 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::group::tests::group;
+
+    fn counted(keys: usize) -> Arc<Group> {
+        let group = group("a", &["b"], "type string size 1k store gpc0");
+        let shared = &group.tables[0];
+        for n in 0..keys {
+            let entry = shared.table.obtain(format!("key{n}").as_bytes(), group.now_ms()).unwrap();
+            shared.table.touch(&entry, group.now_ms());
+        }
+        group.collect();
+        group
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_nothing_is_gone() {
+        let group = counted(100);
+        let (ours, theirs) = tokio::io::duplex(64);
+        let (_unread, mut speaks) = tokio::io::split(theirs);
+        let session = Session::new(group.clone(), With::Peer(0), true);
+        let begun = tokio::time::Instant::now();
+        let serving = serve(&group, Place::take(&group, With::Peer(0)), session, Box::new(ours), Vec::new());
+        // It is alive, and never reads.
+        let beats = async {
+            loop {
+                let mut beat = Vec::new();
+                Short::Heartbeat.write(&mut beat);
+                let _ = speaks.write_all(&beat).await;
+                sleep(BEAT).await;
+            }
+        };
+        tokio::select! {
+            () = serving => {}
+            () = beats => {}
+        }
+        let lasted = begun.elapsed();
+        assert!(lasted >= STALL && lasted < STALL + BEAT && !group.peers[0].is_connected(), "{lasted:?}");
+    }
+
+    /// Not one of many entries that are gone has a byte to write: what the last one has comes all the same.
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_behind_much_that_is_gone_is_told() {
+        let group = counted(0);
+        let table = &group.tables[0].table;
+        let note = |key: &str| {
+            let entry = table.obtain(key.as_bytes(), group.now_ms()).unwrap();
+            group.tables[0].recent().note(entry.clone(), usize::MAX);
+            entry
+        };
+        for n in 0..5000 {
+            assert!(table.remove(&note(&format!("key{n}"))));
+        }
+        note("last");
+        let (ours, mut theirs) = tokio::io::duplex(1 << 16);
+        let session = Session::new(group.clone(), With::Peer(0), true);
+        let serving = serve(&group, Place::take(&group, With::Peer(0)), session, Box::new(ours), Vec::new());
+        let told = async {
+            let mut bytes = Vec::new();
+            while !bytes.windows(4).any(|four| four == b"last") {
+                assert_ne!(theirs.read_buf(&mut bytes).await.unwrap(), 0);
+            }
+        };
+        let begun = tokio::time::Instant::now();
+        tokio::select! {
+            () = serving => panic!("it goes on"),
+            () = told => assert!(begun.elapsed() < BEAT, "nobody waits for something to wake it"),
+        }
+    }
+
+    #[test]
+    fn each_socket_has_its_share_of_descriptors() {
+        let group = group("a", &["b", "c"], "type string size 9");
+        assert_eq!([0, 1, 3].map(|sockets| descriptors(&group, sockets)), [5, 17, 41]);
+    }
+}
