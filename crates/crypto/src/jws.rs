@@ -127,6 +127,8 @@ enum Source {
     File(PKey<Public>),
     /// A text or a variable: a secret, the name of a certificate, or that of a file that another expression names too.
     Named(Arc<Keyring>),
+    /// A file that is not there: no token is right by it.
+    Missing,
 }
 
 fn check(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>, holds: Holds) -> Result<(), String> {
@@ -153,6 +155,7 @@ fn check(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>, holds: Holds) -> Resu
             Ok(key) => Source::File(key),
             // The algorithm may turn out to be one of those that have a secret, which the name of a file is not.
             Err(_) if algorithm.is_none() && !Keyring::is_file(name, compiler) => Source::Named(keyring),
+            Err(_) if algorithm.is_none() && Keyring::is_missing(name, compiler) => Source::Missing,
             Err(reason) => return Err(reason),
         },
         _ => Source::Named(keyring),
@@ -178,11 +181,12 @@ fn verify(token: &[u8], args: &ArgList, env: &Env<'_>, holds: Holds) -> Option<V
                 Verdict::of(hash.hmac(&named, signed, &signature))
             }
             // A public key is no secret, nor is the name of its file or certificate.
-            Source::File(_) | Source::Named(_) => Verdict::UnmanagedAlgorithm,
+            Source::File(_) | Source::Named(_) | Source::Missing => Verdict::UnmanagedAlgorithm,
         });
     }
     let key = match source {
         Source::File(key) => key.clone(),
+        Source::Missing => return Some(Verdict::UnknownKey),
         Source::Named(keyring) => match keyring.public(holds, &named) {
             Ok(Some(key)) => key,
             Ok(None) => return Some(Verdict::UnknownKey),
@@ -340,14 +344,14 @@ mod tests {
         bench.file("private", rsa.private_key_to_pem_pkcs8().unwrap());
         bench.file("certificate", b"-----BEGIN CERTIFICATE-----".to_vec());
         bench.set("txn.alg", "HS256");
-        for (argument, said) in [
-            ("certificate", "'certificate' holds no public key in PEM"),
-            ("private", "'private' holds no public key in PEM"),
-            ("none.crt", "cannot read 'none.crt'"),
-        ] {
+        for (argument, said) in
+            [("certificate", "'certificate' holds no public key in PEM"), ("private", "'private' holds no public key in PEM")]
+        {
             let reason = bench.refuses(&format!("str(x),jwt_verify(txn.alg,{argument})"));
             assert!(reason.contains(said), "{argument}: {reason}");
         }
+        bench.set("txn.token", &coded("none.crt"));
+        assert_eq!(bench.eval("var(txn.token),jwt_verify(txn.alg,none.crt)").as_deref(), Some("-2"));
         bench.set("txn.token", "x");
         bench.eval("var(txn.token),jwt_verify(RS256,rsa.pem)");
         bench.eval("var(txn.token),jwt_decrypt_cert(private)");

@@ -102,6 +102,11 @@ impl Keyring {
         ENDINGS.iter().any(|ending| name.ends_with(ending)) || read(name, compiler).is_ok()
     }
 
+    /// Whether a text is that of a file that is not there.
+    pub(crate) fn is_missing(name: &[u8], compiler: &Compiler<'_>) -> bool {
+        Keyring::is_file(name, compiler) && read(name, compiler).is_err()
+    }
+
     /// The private key of that name.
     pub(crate) fn private(&self, name: &[u8]) -> Option<PKey<Private>> {
         match self.certificate(name) {
