@@ -53,7 +53,7 @@ impl Connection {
             let is_fast = self.now.zip(before).is_some_and(|(now, before)| now.saturating_duration_since(before) < FAST);
             if bytes > 0 && stream.unconsumed == 0 && is_fast {
                 // The reader waits for the peer, and the peer may have waited for the window.
-                let wider = 2 * stream.window;
+                let wider = 4 * stream.window;
                 self.widen(id, wider);
             }
             let room = self.streams.find(id).map_or(0, Stream::room);
