@@ -1,15 +1,16 @@
-//! A `peers` section at work: who the others are, which tables are shared, how far each has heard.
+//! A `peers` section at work: the other processes, the shared tables, and how far each peer has heard them.
 
+use crate::herald::Herald;
+use crate::lesson::Lesson;
 use crate::link::Door;
 use crate::recent::Recent;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
+use terse_balance::Journal;
 use terse_balance::table::{KeyKind, Table};
-use terse_balance::{Journal, Level};
 use terse_tls::Acceptor;
 use tokio::sync::{Notify, watch};
 use xxhash_rust::xxh64::xxh64;
@@ -38,10 +39,10 @@ pub struct Group {
     pub journal: Option<Journal>,
     /// Told when there is something to send.
     pub(crate) more: watch::Sender<u64>,
-    lesson: Mutex<Lesson>,
+    pub(crate) lesson: Mutex<Lesson>,
     /// Whether somebody is connected who says that it is the process before.
-    has_predecessor: AtomicBool,
-    herald: Mutex<Herald>,
+    pub(crate) has_predecessor: AtomicBool,
+    pub(crate) herald: Mutex<Herald>,
 }
 
 /// A table that is shared.
@@ -74,35 +75,6 @@ pub struct Peer {
     heard: Mutex<Vec<u64>>,
 }
 
-/// What is logged of who comes and goes: one line a second at most, with the last that happened to each peer.
-#[derive(Default, Debug)]
-struct Herald {
-    last: Option<Instant>,
-    held: BTreeMap<Arc<str>, &'static str>,
-}
-
-/// How far this process has learnt what was known before it came.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stage {
-    /// The process before may still come and tell.
-    Predecessor,
-    /// Any peer that is connected is to be asked.
-    Wanted,
-    /// This peer tells.
-    Asked(usize),
-    /// All is known that could be learnt.
-    Complete,
-}
-
-#[derive(Debug)]
-struct Lesson {
-    stage: Stage,
-    /// When the stage is over, if nothing comes.
-    until: Option<Instant>,
-    /// Peers that did not know all themselves.
-    ignorant: Vec<usize>,
-}
-
 impl Group {
     /// A section with these peers and tables; `acceptors` are those of its `bind` lines.
     pub fn new(name: Arc<str>, own: Arc<str>, peers: Vec<Peer>, tables: Vec<SharedTable>, started: Instant) -> Group {
@@ -119,15 +91,10 @@ impl Group {
             wake: Arc::default(),
             journal: None,
             more: watch::Sender::default(),
-            lesson: Mutex::new(Lesson { stage: Stage::Wanted, until: None, ignorant: Vec::new() }),
+            lesson: Mutex::default(),
             has_predecessor: AtomicBool::new(false),
             herald: Mutex::default(),
         }
-    }
-
-    /// How far this process has learnt what was known before it came.
-    pub fn stage(&self) -> Stage {
-        self.lesson().stage
     }
 
     /// The time of tables.
@@ -168,131 +135,14 @@ impl Group {
         recent.forget(all.unwrap_or(u64::MAX));
     }
 
-    /// Logs that a peer comes or goes: now, or within a second.
-    pub(crate) fn say(&self, peer: &Peer, what: &'static str, now: Instant) {
-        if self.journal.is_some() {
-            self.herald().held.insert(peer.name.clone(), what);
-            self.say_held(now);
-        }
-    }
-
-    /// Logs what waits for it, unless another line was logged just before.
-    fn say_held(&self, now: Instant) {
-        let held = {
-            let mut herald = self.herald();
-            if herald.held.is_empty() || herald.last.is_some_and(|last| now < last + LINE_PAUSE) {
-                return;
-            }
-            herald.last = Some(now);
-            std::mem::take(&mut herald.held)
-        };
-        let said: Vec<String> = held.iter().map(|(peer, what)| format!("{}/{peer} {what}", self.name)).collect();
-        if let Some(journal) = &self.journal {
-            journal(Level::Notice, &format!("Peer {}.", said.join(", ")));
-        }
-    }
-
-    fn herald(&self) -> MutexGuard<'_, Herald> {
-        self.herald.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Ends what takes too long, and logs what waits for it.
+    pub(crate) fn tick(&self, now: Instant) {
+        self.say_held(now);
+        self.end_late(now);
     }
 
     pub(crate) fn wake_sessions(&self) {
         self.more.send_modify(|n| *n = n.wrapping_add(1));
-    }
-
-    /// Begins to learn: from the process before where there was one, else from a peer.
-    pub(crate) fn begin(&self, predecessor: bool, now: Instant) {
-        self.enter(if predecessor { Stage::Predecessor } else { Stage::Wanted }, now);
-    }
-
-    /// Whether this peer is to be asked now for all that it knows.
-    pub(crate) fn asks(&self, peer: usize, now: Instant) -> bool {
-        let asks = {
-            let lesson = self.lesson();
-            lesson.stage == Stage::Wanted && !lesson.ignorant.contains(&peer)
-        };
-        if asks {
-            self.enter(Stage::Asked(peer), now);
-        }
-        asks
-    }
-
-    /// Whether the process before is expected, and nobody has come as it.
-    pub(crate) fn expects_predecessor(&self) -> bool {
-        self.stage() == Stage::Predecessor && !self.has_predecessor.load(Relaxed)
-    }
-
-    /// Somebody comes as the process before: from now on it has some time to tell.
-    pub(crate) fn seat_predecessor(&self, now: Instant) {
-        self.has_predecessor.store(true, Relaxed);
-        self.enter(Stage::Predecessor, now);
-    }
-
-    /// Who came as the process before has gone: nobody else is expected.
-    pub(crate) fn unseat_predecessor(&self, now: Instant) {
-        self.has_predecessor.store(false, Relaxed);
-        self.lost(None, now);
-    }
-
-    /// Somebody has told all: a peer, or the process before (`None`), which counts only while it is expected. `complete`: it knew all itself.
-    pub(crate) fn told(&self, peer: Option<usize>, complete: bool, now: Instant) {
-        match (peer, self.stage()) {
-            (_, Stage::Complete) => {}
-            (None, Stage::Predecessor) | (Some(_), _) if complete => self.enter(Stage::Complete, now),
-            (None, Stage::Predecessor) => self.enter(Stage::Wanted, now),
-            (Some(peer), Stage::Asked(asked)) if peer == asked => {
-                self.lesson().ignorant.push(peer);
-                self.enter(Stage::Wanted, now);
-            }
-            _ => {}
-        }
-    }
-
-    /// The connection to a peer, or to the process before, has ended.
-    pub(crate) fn lost(&self, peer: Option<usize>, now: Instant) {
-        match (peer, self.stage()) {
-            (Some(peer), Stage::Asked(asked)) if peer == asked => self.enter(Stage::Wanted, now),
-            (None, Stage::Predecessor) => self.enter(Stage::Wanted, now),
-            _ => {}
-        }
-    }
-
-    /// Ends what takes too long, and logs what waits for it.
-    pub(crate) fn tick(&self, now: Instant) {
-        self.say_held(now);
-        let (stage, until) = {
-            let lesson = self.lesson();
-            (lesson.stage, lesson.until)
-        };
-        if until.is_some_and(|until| until <= now) {
-            match stage {
-                Stage::Predecessor => self.enter(Stage::Wanted, now),
-                Stage::Wanted => self.enter(Stage::Complete, now),
-                Stage::Asked(peer) => {
-                    self.lesson().ignorant.push(peer);
-                    self.enter(Stage::Wanted, now);
-                }
-                Stage::Complete => {}
-            }
-        }
-    }
-
-    fn enter(&self, stage: Stage, now: Instant) {
-        let patience = match stage {
-            Stage::Complete => None,
-            Stage::Asked(_) => Some(LESSON),
-            Stage::Predecessor | Stage::Wanted => Some(PATIENCE),
-        };
-        {
-            let mut lesson = self.lesson();
-            lesson.stage = stage;
-            lesson.until = patience.map(|patience| now + patience);
-        }
-        self.wake_sessions();
-    }
-
-    fn lesson(&self) -> MutexGuard<'_, Lesson> {
-        self.lesson.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -378,16 +228,8 @@ impl fmt::Debug for Group {
     }
 }
 
-/// How long somebody is waited for who could tell.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long somebody may take to tell all.
-const LESSON: Duration = Duration::from_secs(60);
-
 /// Changes beside those that come that are looked at, whether they can be forgotten.
 const LOOKED_AT_ONCE: usize = 1000;
-/// Between two lines of log.
-const LINE_PAUSE: Duration = Duration::from_secs(1);
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -436,33 +278,6 @@ pub(crate) mod tests {
         assert_eq!(shared.waiting(), (1, 2));
         group.acknowledge(1, 0, 0);
         assert_eq!(group.peers[1].heard_of(0), 1, "nobody unhears");
-    }
-
-    #[test]
-    fn one_after_the_other_is_asked() {
-        let group = group("a", &["b", "c"], "type string size 9");
-        let now = Instant::now();
-        group.begin(true, now);
-        assert!(!group.asks(0, now), "the process before may come");
-        group.tick(now + PATIENCE);
-        assert!(group.asks(0, now) && !group.asks(1, now));
-        group.told(Some(0), false, now);
-        assert!(!group.asks(0, now) && group.asks(1, now));
-        group.lost(Some(1), now);
-        assert!(group.asks(1, now));
-        group.told(Some(1), true, now);
-        assert_eq!(group.stage(), Stage::Complete);
-    }
-
-    #[test]
-    fn nobody_to_ask_is_enough() {
-        let group = group("a", &["b"], "type string size 9");
-        let now = Instant::now();
-        group.begin(false, now);
-        group.tick(now);
-        assert_eq!(group.stage(), Stage::Wanted);
-        group.tick(now + PATIENCE);
-        assert_eq!(group.stage(), Stage::Complete);
     }
 
     /// XXH64 by HAProxy's seed, the hash of the table's name.
@@ -514,45 +329,5 @@ pub(crate) mod tests {
         assert_eq!((shared.waiting(), Arc::strong_count(&gone[0])), ((2, 4), 1));
         (0..20u8).for_each(|n| drop(count(&[n])));
         assert!(shared.waiting().0 <= shared.table.size() && Arc::strong_count(&kept) == 1);
-    }
-
-    #[test]
-    fn the_process_before_comes_once() {
-        let group = group("a", &["b"], "type string size 9");
-        let now = Instant::now();
-        group.begin(false, now);
-        group.told(None, true, now);
-        assert!(!group.expects_predecessor() && group.stage() == Stage::Wanted, "there was none");
-        group.begin(true, now);
-        assert!(group.expects_predecessor());
-        group.seat_predecessor(now + PATIENCE / 2);
-        assert!(!group.expects_predecessor());
-        group.tick(now + PATIENCE);
-        assert_eq!(group.stage(), Stage::Predecessor, "it has time to tell");
-        group.told(None, true, now);
-        group.unseat_predecessor(now);
-        assert!(!group.expects_predecessor() && group.stage() == Stage::Complete);
-        group.begin(true, now);
-        group.seat_predecessor(now);
-        group.unseat_predecessor(now);
-        assert!(!group.expects_predecessor() && group.stage() == Stage::Wanted, "it has told nothing");
-    }
-
-    #[test]
-    fn one_line_a_second_is_logged() {
-        let lines = Arc::new(Mutex::new(Vec::new()));
-        let journal = lines.clone();
-        let mut group = Arc::into_inner(group("a", &["b", "c"], "type string size 9")).unwrap();
-        group.journal = Some(Arc::new(move |_, line: &str| journal.lock().unwrap().push(line.to_owned())));
-        let now = Instant::now();
-        for n in 0..100 {
-            group.say(&group.peers[n % 2], "is connected", now);
-            group.say(&group.peers[n % 2], "is gone", now);
-        }
-        group.tick(now + LINE_PAUSE / 2);
-        assert_eq!(*lines.lock().unwrap(), ["Peer p/b is connected."]);
-        group.tick(now + LINE_PAUSE);
-        group.tick(now + 3 * LINE_PAUSE);
-        assert_eq!(lines.lock().unwrap()[1..], ["Peer p/b is gone, p/c is gone."]);
     }
 }

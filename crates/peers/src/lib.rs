@@ -20,7 +20,9 @@
 mod definition;
 mod group;
 mod hello;
+mod herald;
 mod integer;
+mod lesson;
 mod link;
 mod message;
 mod recent;
@@ -29,7 +31,8 @@ mod session;
 mod settings;
 mod update;
 
-pub use group::{Group, Peer, SharedTable, Stage};
+pub use group::{Group, Peer, SharedTable};
+pub use lesson::Stage;
 pub use link::{Door, Stream};
 pub use run::{Listening, ListeningSocket, descriptors, run};
 pub use settings::{PeerLine, PeersSettings};

@@ -1,8 +1,9 @@
 //! One connection to another process, without its socket: bytes and the time go in, bytes come out.
 
 use crate::definition::{self, Definition};
-use crate::group::{Group, SharedTable, Stage};
+use crate::group::{Group, SharedTable};
 use crate::integer;
+use crate::lesson::Stage;
 use crate::message::{self, ACKNOWLEDGEMENT, DEFINITION, Message, Read, Short};
 use crate::update::{self, KnownNames, SentNames};
 use std::collections::HashMap;
