@@ -1,9 +1,12 @@
 //! Where servers are: over IP, or at a unix socket of this machine.
 
 use crate::destination::Destination;
-use std::fmt;
 use std::net::SocketAddr;
+use std::os::linux::net::SocketAddrExt;
 use std::path::PathBuf;
+use std::{fmt, io};
+use terse_tls::Socket;
+use tokio::net::{TcpStream, UnixStream};
 
 /// Where a server listens.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -16,6 +19,35 @@ pub enum Address {
     Unix(PathBuf),
     /// A unix socket's name in the abstract namespace of Linux, without the leading NUL.
     Abstract(Vec<u8>),
+}
+
+impl Address {
+    /// A plain connection to it, for what no client asks for.
+    ///
+    /// # Errors
+    /// What the kernel says; [`io::ErrorKind::AddrNotAvailable`] where only a client's wish would name the address.
+    pub async fn connect(&self) -> io::Result<Socket> {
+        Ok(match self {
+            Address::Ip(ip) => Socket::Tcp(TcpStream::connect(ip).await?),
+            Address::AsAsked(destination) => {
+                let address = destination.of(None).ok_or(io::ErrorKind::AddrNotAvailable)?;
+                Socket::Tcp(TcpStream::connect(address).await?)
+            }
+            Address::Unix(path) => Socket::Unix(UnixStream::connect(path).await?),
+            Address::Abstract(name) => Socket::Unix(connect_abstract(name)?),
+        })
+    }
+}
+
+/// A connection to a unix socket's name in the abstract namespace.
+///
+/// # Errors
+/// What the kernel says.
+pub fn connect_abstract(name: &[u8]) -> io::Result<UnixStream> {
+    let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;
+    let stream = std::os::unix::net::UnixStream::connect_addr(&address)?;
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
 }
 
 impl Default for Address {

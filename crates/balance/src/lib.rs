@@ -49,7 +49,7 @@ pub mod socks4;
 pub mod state;
 pub mod table;
 
-pub use address::Address;
+pub use address::{Address, connect_abstract};
 pub use aim::Aim;
 pub use algorithm::Key;
 pub use announcement::{Announcement, AnnouncementVersion, Announcer, Manner, TlsFields};

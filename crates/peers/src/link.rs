@@ -1,12 +1,11 @@
 //! Sockets to other processes, plain or behind TLS.
 
 use std::io;
-use std::os::linux::net::SocketAddrExt;
 use std::sync::Arc;
 use terse_balance::Address;
 use terse_tls::{Acceptor, Connector, Request, Socket};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
 
 /// Bytes in both directions.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -25,19 +24,9 @@ pub struct Door {
 impl Door {
     /// Connects.
     pub(crate) async fn connect(&self) -> io::Result<Box<dyn Stream>> {
-        let socket = match &self.address {
-            Address::Ip(ip) => tcp(TcpStream::connect(ip).await?),
-            Address::AsAsked(destination) => {
-                let address = destination.of(None).ok_or(io::ErrorKind::AddrNotAvailable)?;
-                tcp(TcpStream::connect(address).await?)
-            }
-            Address::Unix(path) => Socket::Unix(UnixStream::connect(path).await?),
-            Address::Abstract(name) => {
-                let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;
-                let stream = std::os::unix::net::UnixStream::connect_addr(&address)?;
-                stream.set_nonblocking(true)?;
-                Socket::Unix(UnixStream::from_std(stream)?)
-            }
+        let socket = match self.address.connect().await? {
+            Socket::Tcp(stream) => tcp(stream),
+            socket => socket,
         };
         match &self.connector {
             None => Ok(plain(socket)),

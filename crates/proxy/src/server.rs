@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use terse_balance::exhaustion::{EXHAUSTION, Purpose};
 use terse_balance::settings::{ServerSettings, SourceSettings};
 use terse_balance::socks4;
-use terse_balance::{Address, Destination, Server};
+use terse_balance::{Address, Destination, Server, connect_abstract};
 use terse_compress::Within;
 use terse_compress::budget;
 use terse_tls::{Connector, RECORDS_MEMORY_BYTES, Request, Secured, Socket};
@@ -212,13 +212,7 @@ async fn connect_once(wheel: &Rc<Wheel>, errand: Errand<'_>) -> io::Result<Box<S
             connect_to(server, to, guise).await?
         }
         Address::Unix(path) => Transport::Unix(UnixStream::connect(path).await?),
-        Address::Abstract(name) => {
-            use std::os::linux::net::SocketAddrExt;
-            let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;
-            let io = std::os::unix::net::UnixStream::connect_addr(&address)?;
-            io.set_nonblocking(true)?;
-            Transport::Unix(UnixStream::from_std(io)?)
-        }
+        Address::Abstract(name) => Transport::Unix(connect_abstract(name)?),
     };
     io.apply(options.server_probes, options.no_linger);
     let (server, guise) = (Some(server.clone()), guise.map(Box::new));

@@ -16,14 +16,12 @@
 
 use super::ring::{Framing, Reader, Ring};
 use std::io;
-use std::os::linux::net::SocketAddrExt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use terse_balance::{Address, Server};
 use terse_tls::{Connector, Request, Socket};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
 /// What brings a ring's events to one server.
@@ -93,20 +91,7 @@ impl Carrier {
             Peer::Fixed(address) => address.clone(),
             Peer::Server(server) => Address::clone(&server.address()),
         };
-        let socket = match address {
-            Address::Ip(ip) => Socket::Tcp(TcpStream::connect(ip).await?),
-            Address::AsAsked(destination) => {
-                let address = destination.of(None).ok_or(io::ErrorKind::AddrNotAvailable)?;
-                Socket::Tcp(TcpStream::connect(address).await?)
-            }
-            Address::Unix(path) => Socket::Unix(UnixStream::connect(path).await?),
-            Address::Abstract(name) => {
-                let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;
-                let stream = std::os::unix::net::UnixStream::connect_addr(&address)?;
-                stream.set_nonblocking(true)?;
-                Socket::Unix(UnixStream::from_std(stream)?)
-            }
-        };
+        let socket = address.connect().await?;
         let connector = match &self.peer {
             Peer::Fixed(_) => self.connector.as_deref(),
             Peer::Server(server) => server.connector().filter(|_| server.is_secure()),
@@ -196,7 +181,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 mod tests {
     use super::*;
     use terse_config::Place;
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     fn carrier(ring: &Arc<Ring>, address: std::net::SocketAddr, framing: Framing) -> Carrier {
         Carrier {
