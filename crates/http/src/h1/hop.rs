@@ -129,8 +129,10 @@ fn names_websocket(fields: &Fields) -> bool {
     fields.every(Known::Upgrade).any(|value| list::has_token(value, b"websocket"))
 }
 
-const WEBSOCKET_KEY: &[u8] = b"Sec-WebSocket-Key";
-const WEBSOCKET_ACCEPT: &[u8] = b"Sec-WebSocket-Accept";
+/// The field by which a client asks for WebSocket (RFC 6455 section 11.3.1).
+pub const WEBSOCKET_KEY: &[u8] = b"Sec-WebSocket-Key";
+/// The field by which a server accepts it (RFC 6455 section 11.3.3).
+pub const WEBSOCKET_ACCEPT: &[u8] = b"Sec-WebSocket-Accept";
 
 /// Whether an answer changes to what its request has asked for: each protocol that it names was named there. HTTP/1.1 may follow another
 /// one, as the layer above it (RFC 2817 section 3.3). WebSocket is accepted by a field (RFC 6455 section 4.2.2).

@@ -13,7 +13,7 @@ pub mod target;
 
 pub use chunked::{ChunkDecoder, Step};
 pub use head::{MAX_FIELDS, Parsed, parse_request, parse_request_with, parse_response, unframe};
-pub use hop::{Persistence, is_asked_for, lacks_websocket_key, says_close};
+pub use hop::{Persistence, WEBSOCKET_ACCEPT, WEBSOCKET_KEY, is_asked_for, lacks_websocket_key, says_close};
 pub use malformed::Malformed;
 pub use reading::{Conformance, Reading};
 pub use spelling::Spellings;

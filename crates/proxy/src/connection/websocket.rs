@@ -1,7 +1,7 @@
 //! Other protocols over HTTP/2, such as WebSocket (RFC 8441), as requests that change the protocol of HTTP/1.1 (RFC 9110 section 7.8).
 
 use sha1::{Digest, Sha1};
-use terse_http::h1::unframe;
+use terse_http::h1::{WEBSOCKET_ACCEPT, WEBSOCKET_KEY, unframe};
 use terse_message::{BodyLength, Known, Request, Response, list};
 
 /// Makes a request of HTTP/1.1 of an extended CONNECT: rules, logs and servers see a GET with `Upgrade`. Returns what a server must
@@ -17,7 +17,7 @@ pub(super) fn to_http1(request: &mut Request, protocol: &[u8], mut random: impl 
     let bytes = [random().to_ne_bytes(), random().to_ne_bytes()].concat();
     // HTTP/2 has no key (RFC 8441 section 5.1): this side is the one that the server answers.
     let key = terse_tls::base64(&bytes);
-    request.fields.set(KEY, key.as_bytes());
+    request.fields.set(WEBSOCKET_KEY, key.as_bytes());
     Some(accept(&key).into())
 }
 
@@ -32,10 +32,10 @@ pub fn is_asked_for(request: &Request) -> bool {
 pub fn to_http2(request: &Request) -> (Request, Vec<u8>, Option<Box<str>>) {
     let mut connect = request.clone();
     let protocol = request.fields.first(Known::Upgrade).and_then(|value| list::elements(value).next()).unwrap_or_default().to_vec();
-    let key = request.fields.get(KEY).and_then(|key| std::str::from_utf8(key).ok());
+    let key = request.fields.get(WEBSOCKET_KEY).and_then(|key| std::str::from_utf8(key).ok());
     let accept = key.filter(|_| protocol.eq_ignore_ascii_case(b"websocket")).map(|key| accept(key).into());
     connect.set_method(b"CONNECT");
-    connect.fields.remove(KEY);
+    connect.fields.remove(WEBSOCKET_KEY);
     (connect, protocol.to_ascii_lowercase(), accept)
 }
 
@@ -51,7 +51,7 @@ pub fn answer_in_http1(response: &mut Response, protocol: &[u8], accept: Option<
     response.fields.push(Known::Connection.name().as_bytes(), b"Upgrade");
     response.fields.push(Known::Upgrade.name().as_bytes(), protocol);
     if let Some(accept) = accept {
-        response.fields.set(ACCEPT, accept.as_bytes());
+        response.fields.set(WEBSOCKET_ACCEPT, accept.as_bytes());
     }
 }
 
@@ -60,8 +60,6 @@ fn accept(key: &str) -> String {
     terse_tls::base64(&Sha1::new().chain_update(key).chain_update(SALT).finalize())
 }
 
-const KEY: &[u8] = b"Sec-WebSocket-Key";
-const ACCEPT: &[u8] = b"Sec-WebSocket-Accept";
 const SALT: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 #[cfg(test)]
@@ -82,7 +80,7 @@ mod tests {
             let accept = to_http1(&mut request, protocol.as_bytes(), || 7);
             assert_eq!((request.method(), request.target()), (&b"GET"[..], &b"/chat"[..]));
             assert_eq!(request.fields.get(b"upgrade"), Some(protocol.as_bytes()));
-            assert_eq!((request.fields.get(KEY).is_some(), accept.is_some()), (has_key, has_key));
+            assert_eq!((request.fields.get(WEBSOCKET_KEY).is_some(), accept.is_some()), (has_key, has_key));
         }
     }
 }

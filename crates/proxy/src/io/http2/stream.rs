@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use terse_http::h1::WEBSOCKET_ACCEPT;
 use terse_http::h2::{Code, Connection};
 use terse_message::{Fields, Response};
 
@@ -248,7 +249,7 @@ impl Http2Stream {
         let mut head = held.response.take().unwrap_or_else(|| self.connection.empty_head());
         head.copy_from(response);
         if matches!(*self.asks.borrow(), Asks::Protocol { .. }) {
-            head.fields.remove(ACCEPT);
+            head.fields.remove(WEBSOCKET_ACCEPT);
             head.status = match response.status {
                 101 => 200,
                 // It would open the tunnel that the server has not opened.
@@ -263,7 +264,7 @@ impl Http2Stream {
     pub fn is_accepted(&self, response: &Response) -> bool {
         match &*self.asks.borrow() {
             Asks::Protocol { accept: Some(accept), .. } => {
-                response.fields.get(ACCEPT).is_some_and(|value| value == accept.as_bytes())
+                response.fields.get(WEBSOCKET_ACCEPT).is_some_and(|value| value == accept.as_bytes())
             }
             Asks::Protocol { accept: None, .. } | Asks::Answer => true,
         }
@@ -462,8 +463,6 @@ impl fmt::Debug for Http2Stream {
         out.debug_struct("Http2Stream").field("id", &self.id()).field("stage", &self.stage.get()).finish_non_exhaustive()
     }
 }
-
-const ACCEPT: &[u8] = b"Sec-WebSocket-Accept";
 
 /// The memory for received data that a stream keeps.
 const KEPT_BYTES: usize = 16 * 1024;
