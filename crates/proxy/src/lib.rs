@@ -53,6 +53,7 @@ pub mod server;
 pub mod service;
 pub mod session;
 pub mod settings;
+pub mod spares;
 pub mod splice;
 pub mod stick;
 pub mod stream;

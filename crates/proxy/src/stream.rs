@@ -4,6 +4,7 @@ use crate::facts::Facts;
 use crate::figures::Figures;
 use crate::io::Incoming;
 use crate::session::Session;
+use crate::spares::Bounds;
 use std::rc::Rc;
 use std::time::Instant;
 use terse_message::{Request, Response};
@@ -45,7 +46,7 @@ impl Stream {
 
     /// A new stream that these figures are of.
     pub fn counted(session: &Rc<Session>, start: Instant, figures: Rc<Figures>) -> Stream {
-        let Remains { request, response, variables } = session.worker.remains.borrow_mut().pop().unwrap_or_default();
+        let Remains { request, response, variables } = session.worker.remains.take().unwrap_or_default();
         let [transaction, request_variables, response_variables] = variables;
         Stream {
             request,
@@ -103,13 +104,7 @@ impl Drop for Stream {
         if worker.plan.process_variables.is_limited() {
             worker.plan.process_variables.forget(&self.transaction, Some(&session.variables));
         }
-        let mut kept = worker.remains.borrow_mut();
-        let most = match self.request.fields.capacity() + self.response.fields.capacity() {
-            ..SMALL_BYTES => MOST,
-            SMALL_BYTES..=KEPT_BYTES => KEPT,
-            _ => 0,
-        };
-        if kept.len() < most {
+        worker.remains.give(self.request.fields.capacity() + self.response.fields.capacity(), || {
             let (mut request, mut response) = (std::mem::take(&mut self.request), std::mem::take(&mut self.response));
             request.clear();
             response.clear();
@@ -117,20 +112,10 @@ impl Drop for Stream {
                 store.clear();
                 std::mem::take(store)
             });
-            kept.push(Remains { request, response, variables });
-        }
+            Remains { request, response, variables }
+        });
     }
 }
 
-/// Drops half of the remains that are more than usually kept.
-pub fn trim(kept: &mut Vec<Remains>) {
-    let surplus = kept.len().saturating_sub(KEPT);
-    kept.truncate(kept.len() - surplus.div_ceil(2));
-}
-
-/// The remains of how many streams a worker keeps, and how large their heads may be.
-const KEPT: usize = 64;
-const KEPT_BYTES: usize = 32 * 1024;
-/// The same of small ones: many streams have one each for a moment.
-const MOST: usize = 1024;
-const SMALL_BYTES: usize = 4 * 1024;
+/// The remains of streams that a worker keeps, by the size of their heads.
+pub const REMAINS: Bounds = Bounds { usual: 64, most_bytes: 32 * 1024, small: 1024, small_bytes: 4 * 1024 };

@@ -1,7 +1,7 @@
 //! A worker: one thread, one runtime, its own listeners, connections, timers and buffers.
 
 use crate::access::Access;
-use crate::connection::http2::Requests;
+use crate::connection::http2;
 use crate::connection::tasks::Tasks;
 use crate::deferral::Deferral;
 use crate::descriptors::Room;
@@ -13,6 +13,7 @@ use crate::plan::roll::{Held, View};
 use crate::registry::{self, Registry, Streams};
 use crate::server::IdleConnections;
 use crate::settings::Probes;
+use crate::spares::{Bounds, Spares};
 use crate::stream::{self, Remains};
 use crate::track::Tracks;
 use std::cell::{Cell, RefCell};
@@ -27,7 +28,7 @@ use terse_compress::coder::Tuning;
 use terse_compress::counters::Rate;
 use terse_compress::memory::Raiser;
 use terse_compress::{Hand, Load, Pace, Queue, Workplace};
-use terse_message::Who;
+use terse_message::{Request, Who};
 use terse_sample::{Now, Work, World};
 use tokio::sync::{Notify, watch};
 
@@ -70,17 +71,17 @@ pub struct Worker {
     /// Its buffers.
     pub pools: Pools,
     /// Memory that ended streams have left.
-    pub remains: RefCell<Vec<Remains>>,
+    pub remains: Spares<Remains>,
     /// The emptied slots of streams that have tracked.
     pub slots: RefCell<Vec<Box<Tracks>>>,
     /// Memory of what is on its way out.
-    pub scratch: RefCell<Vec<Vec<u8>>>,
+    scratch: Spares<Vec<u8>>,
     /// What it knows of the backends.
     pub view: View,
     /// Tasks for streams of HTTP/2.
     pub tasks: Rc<Tasks>,
     /// Heads for their requests.
-    pub requests: Requests,
+    pub requests: Spares<Box<Request>>,
     /// Room for what connections of HTTP/2 receive.
     room: Cell<Vec<u8>>,
     /// Connections to servers that wait for a request.
@@ -216,8 +217,8 @@ async fn purge(worker: Rc<Worker>) {
         worker.idle.purge(now);
         worker.tasks.trim();
         worker.requests.trim();
-        worker.trim_scratch();
-        stream::trim(&mut worker.remains.borrow_mut());
+        worker.scratch.trim();
+        worker.remains.trim();
         worker.view.refresh(&worker.plan.backends);
         // One of the workers does it for all.
         if worker.index == 0 {
@@ -242,10 +243,8 @@ fn tell_of_exhaustion(worker: &Worker, until: &mut Option<Instant>, now: Instant
     worker.log(Level::Emergency, &line);
 }
 
-/// The empty vectors that a worker keeps, and how many where they are small: many streams of HTTP/2 have one each for a moment.
-const KEPT_SCRATCH: usize = 64;
-const MOST_SCRATCH: usize = 1024;
-const SMALL_SCRATCH: usize = 1024;
+/// The empty vectors that a worker keeps.
+const SCRATCH: Bounds = Bounds { usual: 64, most_bytes: 64 * 1024, small: 1024, small_bytes: 1024 };
 
 /// How often the log tells of descriptors that have run out.
 const TOLD_ANEW: Duration = Duration::from_secs(30);
@@ -272,12 +271,12 @@ impl Worker {
             index,
             wheel: Wheel::new(),
             pools,
-            remains: RefCell::default(),
+            remains: Spares::new(stream::REMAINS),
             slots: RefCell::default(),
-            scratch: RefCell::default(),
+            scratch: Spares::new(SCRATCH),
             view: View::new(&plan.backends),
             tasks: Rc::default(),
-            requests: Requests::default(),
+            requests: Spares::new(http2::HEADS),
             room: Cell::default(),
             idle: IdleConnections::new(plan.server_count()),
             logger: RefCell::new(Logger::new(&plan.sinks)),
@@ -449,25 +448,15 @@ impl Worker {
 
     /// An empty vector with memory, for what is on its way out.
     pub fn take_scratch(&self) -> Vec<u8> {
-        self.scratch.borrow_mut().pop().unwrap_or_default()
+        self.scratch.take().unwrap_or_default()
     }
 
     /// Takes it back.
     pub fn give_scratch(&self, mut scratch: Vec<u8>) {
-        let mut kept = self.scratch.borrow_mut();
-        let is_small = scratch.capacity() <= SMALL_SCRATCH;
-        if scratch.capacity() <= 64 * 1024 && kept.len() < KEPT_SCRATCH || is_small && kept.len() < MOST_SCRATCH {
+        self.scratch.give(scratch.capacity(), || {
             scratch.clear();
-            kept.push(scratch);
-        }
-    }
-
-    /// Drops half of the vectors that are more than usually kept.
-    fn trim_scratch(&self) {
-        let mut kept = self.scratch.borrow_mut();
-        let surplus = kept.len().saturating_sub(KEPT_SCRATCH);
-        let left = kept.len() - surplus.div_ceil(2);
-        kept.truncate(left);
+            scratch
+        });
     }
 
     /// Room to receive in, for as long as the caller does not wait.

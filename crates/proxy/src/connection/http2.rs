@@ -22,14 +22,14 @@ use crate::io::http2::Asks;
 use crate::io::{Buffer, Multiplexed, Timer, clock};
 use crate::phase::{Client, converse, linger, record};
 use crate::session::Session;
-use std::cell::RefCell;
+use crate::spares::Bounds;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use terse_http::h1;
 use terse_http::h2::{Code, Connection, Event, Failure, Glitch, Malformed};
-use terse_message::{BodyLength, Known, Request};
+use terse_message::{BodyLength, Known};
 use terse_sample::World;
 
 /// How long streams are still taken after the first GOAWAY, if the client does not answer the PING.
@@ -219,7 +219,7 @@ impl Driver<'_> {
     }
 
     fn request(&mut self, id: u32) {
-        let mut request = self.session.worker.requests.take();
+        let mut request = self.session.worker.requests.take().unwrap_or_default();
         let mut codec = self.connection.codec();
         codec.take_request(&mut request);
         let asks = if codec.protocol().is_empty() {
@@ -407,47 +407,8 @@ impl Driver<'_> {
     }
 }
 
-/// Heads of requests that wait for the next stream.
-#[derive(Default)]
-pub struct Requests {
-    #[allow(clippy::vec_box, reason = "a head goes from here to its stream and back as it is")]
-    kept: RefCell<Vec<Box<Request>>>,
-}
-
-impl Requests {
-    const KEPT: usize = 64;
-    const KEPT_BYTES: usize = 16 * 1024;
-    /// The same of small ones: many streams have one each for a moment.
-    const MOST: usize = 1024;
-    const SMALL_BYTES: usize = 2 * 1024;
-
-    /// An empty one.
-    pub fn take(&self) -> Box<Request> {
-        self.kept.borrow_mut().pop().unwrap_or_default()
-    }
-
-    /// Takes one back.
-    pub fn give(&self, mut request: Box<Request>) {
-        let mut kept = self.kept.borrow_mut();
-        let most = match request.fields.capacity() {
-            bytes if bytes <= Requests::SMALL_BYTES => Requests::MOST,
-            bytes if bytes <= Requests::KEPT_BYTES => Requests::KEPT,
-            _ => 0,
-        };
-        if kept.len() < most {
-            request.clear();
-            kept.push(request);
-        }
-    }
-
-    /// Drops half of those that are more than usually kept.
-    pub fn trim(&self) {
-        let mut kept = self.kept.borrow_mut();
-        let surplus = kept.len().saturating_sub(Requests::KEPT);
-        let left = kept.len() - surplus.div_ceil(2);
-        kept.truncate(left);
-    }
-}
+/// The heads of requests that a worker keeps for the next streams.
+pub const HEADS: Bounds = Bounds { usual: 64, most_bytes: 16 * 1024, small: 1024, small_bytes: 2 * 1024 };
 
 /// The same flaw in the words of HTTP/1, for logs and the status.
 fn in_http1(malformed: Malformed) -> h1::Malformed {

@@ -107,8 +107,10 @@ async fn run(job: Job) {
     match head {
         Head::Request(mut request) => {
             converse::stream(&mut client, &session, &mut request, cancel, idle_since).await;
-            request.clear();
-            session.worker.requests.give(request);
+            session.worker.requests.give(request.fields.capacity(), || {
+                request.clear();
+                request
+            });
         }
         Head::None(malformed) => Box::pin(converse::refused(&mut client, &session, malformed)).await,
     }
