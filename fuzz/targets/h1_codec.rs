@@ -4,9 +4,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use terse_http::h1::{ChunkDecoder, Conformance, MAX_FIELDS, Malformed, Parsed, Reading, Step, Targets, encode};
+use terse_http::h1::{ChunkDecoder, MAX_FIELDS, Parsed, Reading, Step, Targets, encode};
 use terse_http::h1::{parse_request, parse_request_with, parse_response};
-use terse_message::{Known, Request, Response, Version};
+use terse_message::{Conformance, Known, Malformed, Request, Response, Version};
 
 fuzz_target!(|input: &[u8]| {
     let Some((&choice, input)) = input.split_first() else { return };

@@ -13,8 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use terse_config::{Place, Setting};
-use terse_http::Protocol;
-use terse_message::FieldName;
+use terse_message::{FieldName, Protocol};
 use terse_tls::ServerTls;
 
 /// A backend's servers and how they are used. In a `defaults` section: everything but the servers.

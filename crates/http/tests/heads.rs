@@ -1,8 +1,8 @@
 //! Heads that must be understood, and heads that must be refused.
 
 use proptest::prelude::*;
-use terse_http::h1::{Conformance, Malformed, Parsed, Reading, Targets, encode, parse_request, parse_request_with, parse_response};
-use terse_message::{BodyLength, Known, Request, Response, Version};
+use terse_http::h1::{Parsed, Reading, Targets, encode, parse_request, parse_request_with, parse_response};
+use terse_message::{BodyLength, Conformance, Known, Malformed, Request, Response, Version};
 
 fn request(text: &str) -> Result<(Parsed, Request), Malformed> {
     let mut request = Request::default();

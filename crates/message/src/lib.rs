@@ -11,11 +11,17 @@
 pub mod abort;
 pub mod fields;
 pub mod head;
+pub mod hop;
 pub mod list;
+pub mod malformed;
 pub mod name;
+pub mod protocol;
 pub mod text;
 
 pub use abort::{Abort, Cause, Phase, Who};
 pub use fields::Fields;
 pub use head::{BodyLength, Request, Response, Version};
+pub use hop::Persistence;
+pub use malformed::{Conformance, Malformed};
 pub use name::{FieldName, Known, KnownSet};
+pub use protocol::Protocol;

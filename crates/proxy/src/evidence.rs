@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
-use terse_http::h1::{self, Malformed, Reading};
-use terse_message::{Request, Response};
+use terse_http::h1::{self, Reading};
+use terse_message::{Malformed, Request, Response};
 
 /// A message whose head was refused.
 #[derive(Clone, Debug)]

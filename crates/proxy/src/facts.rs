@@ -26,8 +26,7 @@ use std::time::Instant;
 use terse_balance::{CookieFound, CookieSent, Server};
 use terse_compress::decode::counters::Outcome;
 use terse_compress::{Coding, Layer, Link, Reason};
-use terse_http::h1::{Malformed, Persistence};
-use terse_message::{Abort, Version};
+use terse_message::{Abort, Malformed, Persistence, Version};
 use terse_sample::Env;
 use terse_tls::Secured;
 

@@ -13,8 +13,8 @@ use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::rc::{Rc, Weak};
 use std::time::Instant;
-use terse_http::Protocol;
 use terse_http::proxy_protocol::Announced;
+use terse_message::Protocol;
 use terse_sample::Store;
 use terse_tls::Secured;
 

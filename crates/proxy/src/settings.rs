@@ -13,8 +13,7 @@ use std::time::Duration;
 use terse_balance::guid::Guid;
 use terse_balance::signature::Signature;
 use terse_config::{Heirs, Place, Sections, Setting};
-use terse_http::Protocol;
-use terse_message::FieldName;
+use terse_message::{FieldName, Protocol};
 use terse_sample::{Condition, LogFormat};
 use terse_tls::BindTls;
 

@@ -16,9 +16,8 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
-use terse_http::Protocol;
 use terse_http::h1::{self, ChunkDecoder, Parsed};
-use terse_message::{BodyLength, Response, Version};
+use terse_message::{BodyLength, Protocol, Response, Version};
 use terse_sample::{Env, LogFormat, Store, Target, Value, Vars};
 use tokio::time::{Instant, timeout_at};
 

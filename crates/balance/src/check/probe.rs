@@ -4,8 +4,7 @@ use super::expect::{Expect, Expectation, written};
 use super::program::Program;
 use super::protocol::Answer;
 use std::net::IpAddr;
-use terse_http::Protocol;
-use terse_message::Request;
+use terse_message::{Protocol, Request};
 use terse_sample::{Env, Expr, LogFormat, Target, VarSlot};
 
 /// `option httpchk` and `http-check`, `option tcp-check` and `tcp-check`.

@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use terse_config::{Place, Setting};
-use terse_http::Protocol;
+use terse_message::Protocol;
 use tokio::time::{Instant, timeout_at};
 
 /// `external-check` of `global`, wherever that stands.

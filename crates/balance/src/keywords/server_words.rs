@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use terse_config::params::{self, Param, ParamKind, ParamParser};
 use terse_config::{Args, Fault, Place};
-use terse_http::Protocol;
+use terse_message::Protocol;
 
 /// A server on its way.
 pub(super) struct Draft {

@@ -7,8 +7,8 @@
 //! The decoder keeps no data: it says which bytes of the input are data. Chunk extensions are read and dropped, as an intermediary
 //! that recodes may; trailers are kept, up to a limit.
 
-use super::malformed::Malformed;
 use std::ops::Range;
+use terse_message::Malformed;
 
 /// The most bytes of one chunk-size line, extensions included. Longer ones serve only to waste time.
 pub const MAX_SIZE_LINE: usize = 1024;

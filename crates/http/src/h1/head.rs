@@ -4,10 +4,10 @@
 //! HAProxy's reading ([`Reading`]) takes some more, and puts it right.
 
 use super::lines::{Reader, Stop};
-use super::malformed::Malformed;
 use super::reading::Reading;
 use super::{normal, target};
-use terse_message::{BodyLength, Fields, Known, Request, Response, Version, list};
+use terse_message::hop::unframe;
+use terse_message::{BodyLength, Fields, Known, Malformed, Request, Response, Version, list};
 
 pub use super::lines::MAX_FIELDS;
 
@@ -196,12 +196,6 @@ fn connect_body(request: &mut Request, length: Option<u64>, reading: Reading) ->
     }
     unframe(&mut request.fields);
     Ok(())
-}
-
-/// Removes what says how long a body is, or that there is one.
-pub fn unframe(fields: &mut Fields) {
-    fields.remove_known(Known::TransferEncoding);
-    fields.remove_known(Known::ContentLength);
 }
 
 /// RFC 9112 section 6.3, for responses. A server's `Content-Length` beside its `Transfer-Encoding` is dropped: the chunks count. Who

@@ -8,11 +8,10 @@
 //! **Invariant:** a line ends in CR LF, and nowhere else is there a CR, an LF or any control but the tab. So no reader behind this
 //! one can see another line, or a line end in another place.
 
-use super::malformed::Malformed;
 use std::ops::Range;
-use terse_message::Fields;
 use terse_message::name::is_token;
 use terse_message::text::control_at;
+use terse_message::{Fields, Malformed};
 
 /// The most fields of a head, as HAProxy's `tune.http.maxhdr` has it by default (101), rounded up.
 pub const MAX_FIELDS: usize = 128;

@@ -1,9 +1,8 @@
 //! What HAProxy's reading takes and puts right ([`Conformance::HAProxy`](super::Conformance)).
 
 use super::head::length;
-use super::malformed::Malformed;
 use super::target::{split_port, without_userinfo};
-use terse_message::{Fields, Known, Request};
+use terse_message::{Fields, Known, Malformed, Request};
 
 /// Makes one of several lengths that agree (RFC 9112 section 6.3 allows it).
 pub(crate) fn one_length(fields: &mut Fields) -> Result<Option<u64>, Malformed> {

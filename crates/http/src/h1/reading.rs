@@ -4,6 +4,7 @@
 //! count is removed, and the connection on which it came carries no other message.
 
 use super::target::Targets;
+use terse_message::Conformance;
 
 /// What a proxy takes of requests.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -12,17 +13,6 @@ pub struct Reading {
     pub targets: Targets,
     /// Whose word counts where the RFC leaves a choice, or HAProxy does not keep to it.
     pub conformance: Conformance,
-}
-
-/// Whose reading of requests counts.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Conformance {
-    /// RFC 9112's, and of what it allows the stricter.
-    #[default]
-    Rfc,
-    /// HAProxy's: without Host in HTTP/1.1, with several blanks between the words of the first line, with lengths that agree or
-    /// yield to chunks, with chunks in HTTP/1.0; hosts and ports of absolute targets in their shortest form.
-    HAProxy,
 }
 
 impl Reading {

@@ -1,9 +1,8 @@
 //! Request targets and the host they name (RFC 9112 section 3.2).
 
-use super::malformed::Malformed;
 use super::normal;
 use super::reading::Reading;
-use terse_message::{Known, Request, Version};
+use terse_message::{Known, Malformed, Request, Version};
 
 /// What a target's path and query may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -3,9 +3,11 @@
 use super::error::Malformed;
 use super::hpack::{Decoder, Line, Stop};
 use super::limits::Limits;
-use crate::h1::{Conformance, MAX_FIELDS, head::content_length, normal::one_length, target};
+use crate::h1::{MAX_FIELDS, head::content_length, normal::one_length, target};
 use std::ops::Range;
-use terse_message::{BodyLength, Fields, Known, Request, Response, Version, name::is_token, text::control_at};
+use terse_message::name::is_token;
+use terse_message::text::control_at;
+use terse_message::{BodyLength, Conformance, Fields, Known, Request, Response, Version};
 
 /// The memory that heads are read in.
 #[derive(Debug, Default)]
@@ -107,7 +109,7 @@ impl Reader {
             return Err(Bad::of(Malformed::Target, minds || request.target() != b"*"));
         }
         target::check(request, limits.reading).map_err(|malformed| match malformed {
-            crate::h1::Malformed::Host => Malformed::Host,
+            terse_message::Malformed::Host => Malformed::Host,
             _ => Malformed::Target,
         })?;
         if is_extended {

@@ -2,9 +2,9 @@
 
 use crate::peer::*;
 use std::time::Duration;
-use terse_http::h1::{Conformance, Reading};
+use terse_http::h1::Reading;
 use terse_http::h2::{Code, Event, Limits, Malformed};
-use terse_message::{BodyLength, Known};
+use terse_message::{BodyLength, Conformance, Known};
 
 #[test]
 fn section_8_3_1_a_head_is_what_http1_gives() {

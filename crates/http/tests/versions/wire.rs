@@ -2,10 +2,9 @@
 
 use crate::cases::Pairs;
 use std::time::Instant;
-use terse_http::h1::hop::Persistence;
 use terse_http::h1::{Parsed, encode, head::parse_trailers, parse_request, parse_response};
 use terse_http::h2::{Connection, Event, Limits, PREFACE};
-use terse_message::{BodyLength, Fields, Request, Response};
+use terse_message::{BodyLength, Fields, Persistence, Request, Response};
 
 /// A message that goes on, or why it does not.
 pub(crate) type Became<T> = Result<T, String>;

@@ -8,8 +8,7 @@
 
 use std::collections::BTreeMap;
 use terse_compress::{accept, policy};
-use terse_http::h1::Conformance;
-use terse_message::{Fields, Known, list};
+use terse_message::{Conformance, Fields, Known, list};
 
 /// What a request says in the fields that are understood.
 #[derive(Clone, PartialEq, Eq, Debug)]

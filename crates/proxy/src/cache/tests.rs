@@ -1,6 +1,7 @@
 use super::*;
 use crate::io::Listener;
 use terse_http::h1;
+use terse_message::Conformance;
 
 const SECOND: i64 = 1000;
 const NOW: i64 = 784_111_777_000;
@@ -29,7 +30,7 @@ fn response(fields: &str) -> Response {
 
 /// What a rule asks of it.
 fn met(cache: &Arc<Cache>, request: &Request, over_tls: bool) -> Option<Asked> {
-    cache.meet(request, over_tls, Selecting::of(&request.fields, false, h1::Conformance::Rfc))
+    cache.meet(request, over_tls, Selecting::of(&request.fields, false, Conformance::Rfc))
 }
 
 /// Begins to record the answer to a request.

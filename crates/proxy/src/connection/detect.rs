@@ -2,8 +2,8 @@
 
 use crate::phase::{Client, read};
 use crate::session::Session;
-use terse_http::Protocol;
 use terse_http::h2::PREFACE;
+use terse_message::Protocol;
 
 /// Whether a connection is one of HTTP/2 from its first byte on: `proto h2`, or ALPN.
 pub fn begins_as_http2(session: &Session) -> bool {

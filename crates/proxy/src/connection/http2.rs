@@ -27,9 +27,8 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use terse_http::h1;
 use terse_http::h2::{Code, Connection, Event, Failure, Glitch, Malformed};
-use terse_message::{BodyLength, Known};
+use terse_message::{self as message, BodyLength, Known};
 use terse_sample::World;
 
 /// How long streams are still taken after the first GOAWAY, if the client does not answer the PING.
@@ -200,7 +199,7 @@ impl Driver<'_> {
     fn take(&mut self, event: Event) {
         match event {
             Event::Request { id, end: _ } => self.request(id),
-            Event::TooLarge { id } => self.open(id, Head::None(h1::Malformed::HeadTooLarge), Asks::Answer),
+            Event::TooLarge { id } => self.open(id, Head::None(message::Malformed::HeadTooLarge), Asks::Answer),
             Event::Unusable { id, malformed } => self.open(id, Head::None(in_http1(malformed)), Asks::Answer),
             Event::Malformed { malformed, .. } => self.malformed(malformed),
             Event::Data { id, .. } | Event::Trailers { id } => self.connection.wake(id),
@@ -411,15 +410,15 @@ impl Driver<'_> {
 pub const HEADS: Bounds = Bounds { usual: 64, most_bytes: 16 * 1024, small: 1024, small_bytes: 2 * 1024 };
 
 /// The same flaw in the words of HTTP/1, for logs and the status.
-fn in_http1(malformed: Malformed) -> h1::Malformed {
+fn in_http1(malformed: Malformed) -> message::Malformed {
     match malformed {
-        Malformed::PseudoHeader | Malformed::Status => h1::Malformed::FirstLine,
-        Malformed::Method => h1::Malformed::Method,
-        Malformed::Target => h1::Malformed::Target,
-        Malformed::Host => h1::Malformed::Host,
-        Malformed::FieldName | Malformed::ConnectionField => h1::Malformed::FieldName,
-        Malformed::FieldValue => h1::Malformed::FieldValue,
-        Malformed::ContentLength => h1::Malformed::ContentLength,
-        Malformed::Trailers => h1::Malformed::Trailer,
+        Malformed::PseudoHeader | Malformed::Status => message::Malformed::FirstLine,
+        Malformed::Method => message::Malformed::Method,
+        Malformed::Target => message::Malformed::Target,
+        Malformed::Host => message::Malformed::Host,
+        Malformed::FieldName | Malformed::ConnectionField => message::Malformed::FieldName,
+        Malformed::FieldValue => message::Malformed::FieldValue,
+        Malformed::ContentLength => message::Malformed::ContentLength,
+        Malformed::Trailers => message::Malformed::Trailer,
     }
 }

@@ -8,8 +8,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::Instant;
-use terse_http::h1::Malformed;
-use terse_message::Request;
+use terse_message::{Malformed, Request};
 
 /// A worker's tasks: as many are kept as served streams at a time lately.
 #[derive(Default)]

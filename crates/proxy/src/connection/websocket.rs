@@ -1,7 +1,7 @@
 //! Other protocols over HTTP/2, such as WebSocket (RFC 8441), as requests that change the protocol of HTTP/1.1 (RFC 9110 section 7.8).
 
 use sha1::{Digest, Sha1};
-use terse_http::h1::{WEBSOCKET_ACCEPT, WEBSOCKET_KEY, unframe};
+use terse_message::hop::{WEBSOCKET_ACCEPT, WEBSOCKET_KEY, unframe};
 use terse_message::{BodyLength, Known, Request, Response, list};
 
 /// Makes a request of HTTP/1.1 of an extended CONNECT: rules, logs and servers see a GET with `Upgrade`. Returns what a server must

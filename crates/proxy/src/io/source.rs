@@ -13,8 +13,8 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use terse_http::h1::head::parse_trailers;
-use terse_http::h1::{ChunkDecoder, Malformed, Step};
-use terse_message::{BodyLength, Fields, Request, Response, Version};
+use terse_http::h1::{ChunkDecoder, Step};
+use terse_message::{BodyLength, Fields, Malformed, Request, Response, Version};
 
 /// How the end of a body is found.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use super::{Keyword, Kind, Sections};
 use terse_config::Setting;
-use terse_http::h1::Conformance;
+use terse_message::Conformance;
 
 /// The table.
 pub(super) const KEYWORDS: &[Keyword] = &[Keyword {

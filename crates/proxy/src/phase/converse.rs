@@ -25,8 +25,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
-use terse_http::h1::Malformed;
-use terse_message::{Abort, BodyLength, Cause, Known, Phase, Request, Who};
+use terse_message::{Abort, BodyLength, Cause, Known, Malformed, Phase, Request, Who};
 
 /// Serves a client's connection to its end, and gives its place back then.
 ///

@@ -26,8 +26,8 @@ use std::future::{Future, poll_fn};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
-use terse_http::h1::{self, Malformed, Parsed};
-use terse_message::Version;
+use terse_http::h1::{self, Parsed};
+use terse_message::{Malformed, Version};
 use terse_sample::Needs;
 
 /// What rules on bytes have decided.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use terse_balance::Server;
 use terse_balance::settings::WebSocket;
-use terse_http::Protocol;
+use terse_message::Protocol;
 use terse_tls::{Request, Secured};
 
 /// What a request gets of a server that may speak HTTP/2.

@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use terse_balance::{Affinity, CookieFound};
 use terse_compress::decode::{self, Ask};
 use terse_compress::{Effective, Offer, policy, range};
-use terse_http::h1::{says_close, unframe};
+use terse_message::hop::{says_close, unframe};
 use terse_message::{BodyLength, Fields, Version};
 use terse_tls::Secured;
 

@@ -9,8 +9,9 @@ use crate::stream::Stream;
 use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::task::Poll;
-use terse_http::h1::{self, ChunkDecoder, Malformed, Parsed, Persistence, Step};
-use terse_message::{Abort, BodyLength, Cause, Known, Phase, Request, Response, Version, Who, list};
+use terse_http::h1::{self, ChunkDecoder, Parsed, Step};
+use terse_message::hop::lacks_websocket_key;
+use terse_message::{Abort, BodyLength, Cause, Known, Malformed, Persistence, Phase, Request, Response, Version, Who, list};
 
 /// Reads the head of the stream's request; its first bytes are in the client's buffer.
 pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
@@ -37,7 +38,7 @@ pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
         more(client).await?;
     }
     arrived(client, stream);
-    if stream.facts.persistence.upgrade && h1::lacks_websocket_key(&stream.request.fields) {
+    if stream.facts.persistence.upgrade && lacks_websocket_key(&stream.request.fields) {
         return Err(refuse(client, stream, Malformed::WebSocketKey));
     }
     Ok(())

@@ -30,8 +30,9 @@ use std::sync::Arc;
 use terse_balance::Affinity;
 use terse_compress::decode::{Ask, Decompressor};
 use terse_compress::{self as compress, Effective, Offer, Reason, Verdict, policy};
-use terse_http::h1::{self, Malformed, Parsed, Persistence};
-use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Version, Who, list};
+use terse_http::h1::{self, Parsed};
+use terse_message::hop::{is_asked_for, says_close};
+use terse_message::{Abort, BodyLength, Cause, Conformance, Known, Malformed, Persistence, Phase, Response, Version, Who, list};
 use terse_sample::Needs;
 
 /// What the response depends on beside the stream, and what it decides.
@@ -71,7 +72,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     if changes
         && !(reply.upgrade
             && persistence.upgrade
-            && h1::is_asked_for(&stream.request.fields, &stream.response.fields)
+            && is_asked_for(&stream.request.fields, &stream.response.fields)
             && sink.accepts(&stream.response))
     {
         return Err(junk(Cause::Malformed));
@@ -397,7 +398,7 @@ pub fn no_answer_of(fate: Fate) -> Failure {
 /// Removes what the response says to this hop alone, once rules have had their word; what they say of the connection is said of the client's.
 fn end_hop(stream: &mut Stream, reply: &mut Reply<'_>) {
     let fields = &mut stream.response.fields;
-    reply.keep_client &= !h1::says_close(fields);
+    reply.keep_client &= !says_close(fields);
     // RFC 9110 section 7.8: a client of HTTP/1.0 cannot change the protocol.
     let upgrade = prepare::is_modern(stream.request.version);
     Persistence { keep_alive: reply.keep_client, upgrade }.strip(fields);
@@ -411,7 +412,7 @@ pub fn peer(facts: &Facts, version: Version) -> Peer<'_> {
         version,
         spellings: frontend.spellings.as_deref(),
         drops_trailers: frontend.options.drop_trailers.responses,
-        keeps_version: frontend.reading.conformance == h1::Conformance::HAProxy,
+        keeps_version: frontend.reading.conformance == Conformance::HAProxy,
         scheme: b"",
     }
 }

@@ -25,8 +25,8 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use terse_compress::{Compressor, Decision, EngineId, Plan, policy};
-use terse_http::h1::{self, encode};
-use terse_message::{Abort, BodyLength, Cause, Known, Phase, Version, Who};
+use terse_http::h1::encode;
+use terse_message::{Abort, BodyLength, Cause, Conformance, Known, Phase, Version, Who};
 
 /// Why an exchange failed, and how far it had come.
 #[derive(Clone, Copy, Debug)]
@@ -335,7 +335,7 @@ fn server_connection(stream: &Stream, exchange: &Exchange) -> encode::Connection
 
 /// Whether messages of HTTP/1.0 stay such on their way: HAProxy's way.
 fn keeps_version(facts: &Facts) -> bool {
-    facts.frontend().reading.conformance == h1::Conformance::HAProxy
+    facts.frontend().reading.conformance == Conformance::HAProxy
 }
 
 /// Decides whether the request's body is compressed, once; edits the head if so. What is `decoded` is not looked at.

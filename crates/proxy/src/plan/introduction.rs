@@ -9,7 +9,7 @@ use terse_balance::check::{Probe, ProbeKind};
 use terse_balance::{Announcer, Manner, Server, ServerSettings};
 use terse_compress::Mode as HopMode;
 use terse_config::{Diagnostics, Place};
-use terse_http::Protocol;
+use terse_message::Protocol;
 use terse_sample::LogFormat;
 use terse_tls::settings::Policy;
 use terse_tls::{Connector, ServerTls};

@@ -8,7 +8,7 @@ use crate::log::Level;
 use crate::settings::Mode;
 use crate::stream::Stream;
 use terse_config::{Args, Fault, Scope, SectionKind};
-use terse_http::Protocol;
+use terse_message::Protocol;
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[

@@ -16,7 +16,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use terse_balance::Server;
 use terse_balance::idle::IdleShare;
-use terse_http::Protocol;
+use terse_message::Protocol;
 
 /// A worker's idle connections, by the slots of their servers: a connection holds its server, so none is ever in the place of another's.
 pub struct IdleConnections {

@@ -10,8 +10,8 @@ use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use terse_http::h1::WEBSOCKET_ACCEPT;
 use terse_http::h2::{Code, Connection};
+use terse_message::hop::WEBSOCKET_ACCEPT;
 use terse_message::{Fields, Response};
 
 /// What was sent of a message.

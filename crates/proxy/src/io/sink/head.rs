@@ -7,8 +7,9 @@ use super::super::transport::Writer;
 use super::{Outgoing, Sink};
 use crate::connection::websocket;
 use std::time::Duration;
+use terse_http::h1::Spellings;
 use terse_http::h1::encode::{self, Connection};
-use terse_http::h1::{Spellings, unframe};
+use terse_message::hop::unframe;
 use terse_message::{BodyLength, Known, Request, Response, Version};
 
 /// What a head's receiver understands.

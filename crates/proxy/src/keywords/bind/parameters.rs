@@ -5,7 +5,7 @@ use crate::settings::BindSettings;
 use terse_balance::guid::Guid;
 use terse_balance::signature::Signature;
 use terse_config::{Args, Fault, Param, ParamKind};
-use terse_http::Protocol;
+use terse_message::Protocol;
 
 /// The table.
 pub(super) const TABLE: &[Param<BindSettings>] = &[
@@ -182,7 +182,7 @@ fn whole<T: TryFrom<i64>>(args: &mut Args<'_>, what: &str, range: std::ops::Rang
 #[cfg(test)]
 mod tests {
     use super::super::super::tests::{proxy, said_in};
-    use terse_http::Protocol;
+    use terse_message::Protocol;
 
     #[test]
     fn each_fills_its_field() {

@@ -4,7 +4,7 @@
 //! **Invariant:** between [`Persistence::read`] and [`Persistence::strip`] rules see what HAProxy shows them: Connection without `close` and
 //! `keep-alive`, and Upgrade only where Connection asks for it and without the protocols that would carry HTTP past all rules.
 
-use terse_message::{Fields, Known, KnownSet, Version, list};
+use crate::{Fields, Known, KnownSet, Version, list};
 
 /// What a message says about its connection, and what was taken out of it because it ends here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -171,6 +171,12 @@ fn drop_elements(fields: &mut Fields, name: Known, drops: impl Fn(&[u8]) -> bool
             left += 1;
         }
     }
+}
+
+/// Removes what says how long a body is, or that there is one.
+pub fn unframe(fields: &mut Fields) {
+    fields.remove_known(Known::TransferEncoding);
+    fields.remove_known(Known::ContentLength);
 }
 
 const CLOSE: &[u8] = b"close";

@@ -1,6 +1,15 @@
-//! What can be wrong with a message.
+//! What can be wrong with a message, and by whose reading.
 
-use super::reading::Conformance;
+/// Whose reading of requests counts.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Conformance {
+    /// RFC 9112's, and of what it allows the stricter.
+    #[default]
+    Rfc,
+    /// HAProxy's: without Host in HTTP/1.1, with several blanks between the words of the first line, with lengths that agree or
+    /// yield to chunks, with chunks in HTTP/1.0; hosts and ports of absolute targets in their shortest form.
+    HAProxy,
+}
 
 /// Why a message is refused. `Copy` and small: it ends in a log line and a counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
