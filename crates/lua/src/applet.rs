@@ -20,7 +20,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use terse_http::h1::{self, ChunkDecoder, Parsed, Step, encode};
-use terse_message::{BodyLength, Fields, Request, Version};
+use terse_message::{BodyLength, Fields, Request, Version, status};
 use terse_proxy::rules::edit::is_field;
 use terse_proxy::stream::Stream;
 use tokio::net::UnixStream;
@@ -251,7 +251,7 @@ impl Http {
             return Err(mlua::Error::runtime("the response is started already"));
         }
         let bodyless = matches!(inner.status, 100..=199 | 204 | 304);
-        let reason = inner.reason.take().unwrap_or_else(|| encode::reason(inner.status).into());
+        let reason = inner.reason.take().unwrap_or_else(|| status::reason(inner.status).into());
         inner.out.extend_from_slice(format!("HTTP/1.1 {} ", inner.status).as_bytes());
         inner.out.extend_from_slice(&reason);
         inner.out.extend_from_slice(b"\r\n");

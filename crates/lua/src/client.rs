@@ -12,8 +12,8 @@ use mlua::{Lua, Table, Value};
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
-use terse_http::h1::{self, ChunkDecoder, Parsed, Step, encode};
-use terse_message::{BodyLength, Response};
+use terse_http::h1::{self, ChunkDecoder, Parsed, Step};
+use terse_message::{BodyLength, Response, status};
 use terse_proxy::rules::edit::is_field;
 
 /// How long a step may take where the script does not say it.
@@ -66,7 +66,7 @@ async fn ask(lua: Lua, options: Table, method: &'static str, most: usize) -> mlu
                 _ => 503,
             };
             answer.set("status", status)?;
-            answer.set("reason", encode::reason(status))?;
+            answer.set("reason", status::reason(status))?;
             answer.set("headers", lua.create_table()?)?;
             answer.set("body", "")?;
         }

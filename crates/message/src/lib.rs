@@ -16,6 +16,7 @@ pub mod list;
 pub mod malformed;
 pub mod name;
 pub mod protocol;
+pub mod status;
 pub mod text;
 
 pub use abort::{Abort, Cause, Phase, Who};

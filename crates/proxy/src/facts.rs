@@ -3,10 +3,10 @@
 use crate::cache::Caching;
 use crate::captures::{Captured, Slots};
 use crate::changes::Changes;
+use crate::exchange::SharedConnection;
 use crate::figures::Figures;
 use crate::filter::Filters;
 use crate::inspection::Inspection;
-use crate::io::Multiplexed;
 use crate::log::{Level, Origin};
 use crate::plan::roll::Held;
 use crate::plan::{Backend, Frontend, Plan};
@@ -109,7 +109,7 @@ pub struct Facts {
     /// Whether that had been idle: its server may have closed it just then.
     pub server_was_idle: bool,
     /// The server's connection, and its stream, where it is one of HTTP/2.
-    pub server_http2: Option<Rc<Multiplexed>>,
+    pub server_http2: Option<SharedConnection>,
     /// The number of that stream.
     pub server_frames_id: u32,
     /// The code by which the server has reset that.

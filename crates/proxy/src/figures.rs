@@ -1,7 +1,7 @@
 //! A stream's figures: bytes each way, what coders have done, and where it is.
 //!
 //! They are cells of an object that the stream shares with what counts for it and with the worker's registry. So they are right at every
-//! moment, also where what serves the stream is [dropped](crate::cancel), and `show sess` reads them.
+//! moment, also where what serves the stream is [dropped](crate::exchange::cancel), and `show sess` reads them.
 
 use crate::facts::Decoding;
 use crate::phase::body::Broke;

@@ -1,22 +1,20 @@
 //! What rules look at beside heads: bytes that have arrived and not yet gone on.
 //!
 //! ```text
-//! client.buffer --lend--> stream.facts.inspection.request --take back--> client.buffer
+//! Client, Receiver --lend--> stream.facts.inspection --restore--> Client, Receiver
 //!                         rules, conditions and formats run
 //! ```
 //!
-//! A phase lends its buffer to the stream while rules run, and takes it back before it reads or sends. So nothing is copied, and a
+//! A phase lends what has come to the stream while rules run, and takes it back before it reads or sends. So nothing is copied, and a
 //! stream whose proxies look at heads only ([`crate::plan::Frontend::looks`]) has no inspection at all.
 //!
 //! Invariant: the inspection is open only while a phase stands ready to read more when rules ask for it; everywhere else what is
 //! there is all that comes, and nothing is in doubt.
 
-use crate::io::Buffer;
-use crate::phase::Client;
+use crate::exchange::{Body, Client, Lend, Peek};
 use crate::stream::Stream;
 use std::cell::OnceCell;
-use terse_http::h1::{ChunkDecoder, Step};
-use terse_message::{BodyLength, Version};
+use terse_message::{BodyLength, Request};
 use terse_sample::{Doubt, Needs};
 
 /// What rules look at beside heads.
@@ -24,26 +22,13 @@ use terse_sample::{Doubt, Needs};
 pub struct Inspection {
     /// What cannot be told yet.
     pub doubt: Doubt,
-    request: Buffer,
-    response: Buffer,
-    /// Whose buffer is lent.
+    request: Peek,
+    response: Peek,
+    /// Whose bytes are lent.
     side: Side,
     open: bool,
-    /// A body without a length has no frames among its bytes: HTTP/2 has taken them off.
-    is_bare: bool,
-    /// What a body in chunks is, put together, and whether that is all of it; only while a buffer is lent.
-    joined: OnceCell<(Vec<u8>, bool)>,
-    /// A handshake message in several records, put together; only while a buffer is lent.
+    /// A handshake message in several records, put together; only while bytes are lent.
     handshake: OnceCell<Vec<u8>>,
-}
-
-/// A body, as far as it is there.
-#[derive(Clone, Copy, Debug)]
-pub struct Body<'a> {
-    /// Its bytes, without frames.
-    pub bytes: &'a [u8],
-    /// Whether that is all of it.
-    pub whole: bool,
 }
 
 /// Whose bytes.
@@ -60,8 +45,8 @@ impl Inspection {
     /// What one side has sent and what has not yet gone on. In HTTP it begins behind the head.
     pub fn bytes(&self, side: Side) -> &[u8] {
         match side {
-            Side::Request => self.request.filled(),
-            Side::Response => self.response.filled(),
+            Side::Request => self.request.bytes(),
+            Side::Response => self.response.bytes(),
         }
     }
 
@@ -72,23 +57,17 @@ impl Inspection {
 
     /// The body of one side's message, whose head says that it has this length; nothing when the other side's is looked at.
     pub fn body(&self, side: Side, length: BodyLength) -> Option<Body<'_>> {
-        if side != self.side {
-            return None;
+        match side {
+            _ if side != self.side => None,
+            Side::Request => Some(self.request.body(length)),
+            Side::Response => Some(self.response.body(length)),
         }
-        let bytes = self.bytes(side);
-        Some(match length {
-            BodyLength::None => Body { bytes: b"", whole: true },
-            BodyLength::Exact(n) => match bytes.get(..usize::try_from(n).unwrap_or(usize::MAX)) {
-                Some(bytes) => Body { bytes, whole: true },
-                None => Body { bytes, whole: false },
-            },
-            BodyLength::Framed if self.is_bare => Body { bytes, whole: false },
-            BodyLength::Framed => {
-                let (bytes, whole) = self.joined.get_or_init(|| join(bytes));
-                Body { bytes, whole: *whole }
-            }
-            BodyLength::UntilClose => Body { bytes, whole: false },
-        })
+    }
+
+    /// Reads the head of a request that a client's bytes begin with, where they are no more than looked at; whether it is not all there
+    /// yet, and whether it is the preface of HTTP/2.
+    pub fn sniff(&self, request: &mut Request) -> (bool, bool) {
+        self.request.sniff(request)
     }
 
     /// The handshake message that the lent bytes begin with, as it was put together first.
@@ -101,13 +80,7 @@ impl Inspection {
         self.open
     }
 
-    /// Drops what was made of the bytes that were lent.
-    fn forget(&mut self) {
-        self.joined.take();
-        self.handshake.take();
-    }
-
-    fn buffer(&mut self, side: Side) -> &mut Buffer {
+    fn lent(&mut self, side: Side) -> &mut Peek {
         match side {
             Side::Request => &mut self.request,
             Side::Response => &mut self.response,
@@ -118,21 +91,19 @@ impl Inspection {
 /// Needs that are answered by an inspection.
 pub const BYTES: Needs = Needs::BODY.or(Needs::BYTES).or(Needs::RESPONSE_BODY);
 
-/// Runs `judge` while one side's buffer is lent to the stream. `open`: whether more may come; in a full buffer it never may.
-pub fn lend<T>(buffer: &mut Buffer, stream: &mut Stream, side: Side, open: bool, judge: impl FnOnce(&mut Stream) -> T) -> T {
-    let full = buffer.is_full() && !buffer.is_released();
+/// Runs `judge` while what a side has received is lent to the stream. `open`: whether more may come; in a full buffer it never may.
+pub fn lend<T>(from: &mut impl Lend, stream: &mut Stream, side: Side, open: bool, judge: impl FnOnce(&mut Stream) -> T) -> T {
+    let peek = from.lend();
     let inspection = stream.facts.inspection.get_or_insert_default();
-    std::mem::swap(inspection.buffer(side), buffer);
-    inspection.forget();
+    inspection.open = open && !peek.is_full();
     inspection.side = side;
-    inspection.open = open && !full;
-    let version = if side == Side::Request { stream.request.version } else { stream.response.version };
-    inspection.is_bare = version == Version::Http2;
+    inspection.handshake.take();
+    *inspection.lent(side) = peek;
     let judged = judge(stream);
     if let Some(inspection) = &mut stream.facts.inspection {
         inspection.open = false;
-        inspection.forget();
-        std::mem::swap(inspection.buffer(side), buffer);
+        inspection.handshake.take();
+        from.restore(std::mem::take(inspection.lent(side)));
     }
     judged
 }
@@ -148,24 +119,9 @@ pub fn as_all<T>(stream: &mut Stream, run: impl FnOnce(&mut Stream) -> T) -> T {
 }
 
 /// Runs `judge` with the client's bytes at hand, if expressions that need this look at them.
-pub fn lend_if<T>(client: &mut Client, stream: &mut Stream, needs: Needs, judge: impl FnOnce(&mut Stream) -> T) -> T {
+pub fn lend_if<T>(client: &mut Client<'_>, stream: &mut Stream, needs: Needs, judge: impl FnOnce(&mut Stream) -> T) -> T {
     match needs.has_any(BYTES) {
-        true => lend(&mut client.buffer, stream, Side::Request, false, judge),
+        true => lend(client, stream, Side::Request, false, judge),
         false => judge(stream),
     }
-}
-
-/// The data of chunks without their frames, and whether the last chunk is among them. What is malformed ends it; who moves the body
-/// finds and tells it.
-pub fn join(bytes: &[u8]) -> (Vec<u8>, bool) {
-    let (mut decoder, mut at, mut body) = (ChunkDecoder::default(), 0, Vec::new());
-    while let Ok((used, step)) = decoder.step(bytes.get(at..).unwrap_or_default()) {
-        match step {
-            Step::Data(range) => body.extend_from_slice(bytes.get(at..).and_then(|rest| rest.get(range)).unwrap_or_default()),
-            Step::More => return (body, false),
-            Step::End => return (body, true),
-        }
-        at += used;
-    }
-    (body, false)
 }

@@ -14,13 +14,12 @@
 //! Invariants:
 //! * Nothing that a request touches is shared between workers, except servers (limits, queues, health) and counters.
 //! * An idle connection holds no buffer, no stream and no variables.
-//! * No phase knows the version of the protocol: framing is [`io::Source`]'s and [`io::Sink`]'s.
+//! * No phase knows the version of the protocol: heads on the wire and framing are [`exchange`]'s, below it [`connection`] and [`io`].
 //! * Every byte that waits counts against the process-wide limit.
 //! * What ends early has a cause ([`terse_message::Abort`]), and the cause ends in the log.
 
 pub mod access;
 pub mod cache;
-pub mod cancel;
 pub mod captures;
 pub mod changes;
 pub mod checked;
@@ -30,6 +29,7 @@ pub mod deferral;
 pub mod descriptors;
 pub mod effort;
 pub mod evidence;
+pub mod exchange;
 pub mod facts;
 pub mod figures;
 pub mod filter;

@@ -7,7 +7,7 @@
 //! A worker's registry is its own: a task enters it and leaves it under no lock, for as long as it serves one stream after the other. Other
 //! threads send an order, which a task of the worker carries out.
 
-use crate::cancel::Cancel;
+use crate::exchange::Cancel;
 use crate::figures::Figures;
 use crate::session::Session;
 use crate::worker::Worker;

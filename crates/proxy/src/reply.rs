@@ -3,7 +3,6 @@
 use crate::stream::Stream;
 use std::collections::HashMap;
 use std::sync::Arc;
-use terse_http::h1::encode;
 use terse_message::{BodyLength, Response};
 use terse_sample::LogFormat;
 
@@ -87,7 +86,7 @@ pub enum Content {
 impl Answer {
     /// A status with a short page of HTML.
     pub fn error(status: u16) -> Answer {
-        let reason = encode::reason(status);
+        let reason = terse_message::status::reason(status);
         let body = format!("<html><body><h1>{status} {reason}</h1>\n{}\n</body></html>\n", explanation(status));
         Answer {
             status,

@@ -9,6 +9,7 @@ pub use idle::{Belonging, IdleConnections, Wanted};
 pub use need::Held;
 
 use crate::descriptors::Counted;
+use crate::exchange::SharedConnection;
 use crate::io::{Buffer, Timer, Transport, Wheel, clock};
 use crate::settings::Options;
 use crate::worker::{Cleared, Worker};
@@ -82,6 +83,11 @@ impl ServerConnection {
         ServerConnection::on(io, wheel, terms)
     }
 
+    /// A connection to a service in this process, with its descriptors.
+    pub fn to_service(io: UnixStream, wheel: &Rc<Wheel>, owner: u64, counted: Option<Counted>) -> ServerConnection {
+        ServerConnection { counted, ..ServerConnection::new(Transport::Unix(io), wheel, owner) }
+    }
+
     /// A connection on those terms.
     pub fn on(io: Transport, wheel: &Rc<Wheel>, terms: Terms) -> ServerConnection {
         ServerConnection {
@@ -100,6 +106,21 @@ impl ServerConnection {
     pub fn introduce(&mut self, announced: Option<Box<[u8]>>, name: Option<Box<str>>, pool_name: Option<Box<str>>) {
         let terms = &mut self.terms;
         (terms.announced, terms.name, terms.pool_name) = (announced, name, pool_name);
+    }
+
+    /// What is known of the connection of HTTP/2 whose stream this is; none where it is no stream.
+    pub fn shared(&self) -> Option<SharedConnection> {
+        self.io.stream().map(|stream| SharedConnection::new(stream.shared_connection()))
+    }
+
+    /// Whether this is a stream of a shared connection.
+    pub fn is_stream(&self) -> bool {
+        self.io.stream().is_some()
+    }
+
+    /// Ends the connection at once, or its stream: nothing more of an exchange is waited for.
+    pub fn abandon(&self) {
+        self.io.reset();
     }
 
     /// Writes what the server is to be told in front of the connection's first byte; says how much that is.

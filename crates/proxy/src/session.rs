@@ -1,8 +1,8 @@
 //! A client's connection.
 
-use crate::cancel::Cancel;
 use crate::counters::Counters;
 use crate::effort::Effort;
+use crate::exchange::Cancel;
 use crate::io::{Multiplexed, Transport, clock};
 use crate::plan::Frontend;
 use crate::settings::BindSettings;

@@ -11,11 +11,11 @@
 //! pipe is held from the moment when bytes are in it until they are out: who waits for a sender holds none. Where there is no pipe to be
 //! had, bytes are copied.
 //!
-//! **Invariant:** bytes in a pipe have left their source and not yet reached their sink: a body that breaks ends both connections, and
+//! **Invariant:** bytes in a pipe have left their receiver and not yet reached their sender: a body that breaks ends both connections, and
 //! nothing of it is sent again. The exchange's own rules see to that, as they do for bytes that were read and are gone.
 
+use crate::exchange::{Broken, Receiver, Sender};
 use crate::filter::{self, Direction, Passage};
-use crate::io::{Broken, Sink, Source};
 use crate::plan::roll::Held;
 use crate::session::Session;
 use crate::stream::Stream;
@@ -46,9 +46,9 @@ pub struct Splicing {
 #[derive(Debug)]
 pub enum Broke {
     /// Where they come from.
-    Source(Broken),
+    Receiver(Broken),
     /// Where they go.
-    Sink(io::Error),
+    Sender(io::Error),
 }
 
 /// Which directions a proxy lets go through pipes.
@@ -100,45 +100,45 @@ impl Splicing {
     }
 
     /// Whether what comes next can go through a pipe.
-    pub fn fits(&self, source: &Source<'_>, sink: &Sink<'_>) -> bool {
-        !self.refused.get() && source.can_splice() && (source.full_reads || !self.when_quick) && sink.can_splice()
+    pub fn fits(&self, receiver: &Receiver<'_>, sender: &Sender<'_>) -> bool {
+        !self.refused.get() && receiver.can_splice() && (receiver.comes_quickly() || !self.when_quick) && sender.can_splice()
     }
 
     /// Moves bytes for as long as that [fits](Splicing::fits). False: it cannot be done now, and bytes must be copied.
     ///
-    /// `moved` is called when bytes have left the source. `stays` says whether a peer that was silent too long is waited for.
+    /// `moved` is called when bytes have left the receiver. `stays` says whether a peer that was silent too long is waited for.
     ///
     /// # Errors
     /// Who broke off. Bytes may be lost with the pipe.
     pub async fn run(
         &self,
-        source: &mut Source<'_>,
-        sink: &mut Sink<'_>,
+        receiver: &mut Receiver<'_>,
+        sender: &mut Sender<'_>,
         moved: impl Fn(),
         stays: impl Fn() -> bool,
     ) -> Result<bool, Broke> {
-        let pools = source.pools;
-        while self.fits(source, sink) {
+        let pools = receiver.pools();
+        while self.fits(receiver, sender) {
             // Who always finds bytes and room must let others have their turn.
             tokio::task::coop::consume_budget().await;
             let Some(mut pipe) = pools.pipes.take() else { return Ok(false) };
-            match source.splice(&mut pipe) {
+            match receiver.splice(&mut pipe) {
                 Ok(None) => return Ok(false),
-                Ok(Some(0)) => source.found_end().map_err(Broke::Source)?,
+                Ok(Some(0)) => receiver.found_end().map_err(Broke::Receiver)?,
                 Ok(Some(n)) => {
-                    source.count(n);
+                    receiver.count(n);
                     moved();
                     self.count(n, true);
-                    let sent = sink.send_piped(&mut pipe).await;
+                    let sent = sender.send_piped(&mut pipe).await;
                     self.count(n - pipe.held().min(n), false);
-                    sent.map_err(Broke::Sink)?;
+                    sent.map_err(Broke::Sender)?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     drop(pipe);
-                    sink.flush().await.map_err(Broke::Sink)?;
-                    match source.readable().await {
+                    sender.flush().await.map_err(Broke::Sender)?;
+                    match receiver.readable().await {
                         Err(Broken::Timeout) if stays() => {}
-                        result => result.map_err(Broke::Source)?,
+                        result => result.map_err(Broke::Receiver)?,
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -146,7 +146,7 @@ impl Splicing {
                     self.refused.set(true);
                     return Ok(false);
                 }
-                Err(error) => return Err(Broke::Source(Broken::of(&error))),
+                Err(error) => return Err(Broke::Receiver(Broken::of(&error))),
             }
         }
         Ok(true)

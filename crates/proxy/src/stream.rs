@@ -2,7 +2,6 @@
 
 use crate::facts::Facts;
 use crate::figures::Figures;
-use crate::io::Incoming;
 use crate::session::Session;
 use crate::spares::Bounds;
 use std::rc::Rc;
@@ -24,8 +23,6 @@ pub struct Stream {
     pub request_variables: Store,
     /// Variables of the scope `res`.
     pub response_variables: Store,
-    /// What is left of the request's body, once some of it has gone to a server.
-    pub left: Option<Incoming>,
     /// What else is known.
     pub facts: Facts,
 }
@@ -55,7 +52,6 @@ impl Stream {
             transaction,
             request_variables,
             response_variables,
-            left: None,
             facts: Facts::new(session.clone(), figures, start, session.requests.get()),
         }
     }

@@ -1,14 +1,14 @@
 //! Bytes both ways: `mode tcp`, and what follows a change of protocol.
 
-use crate::cancel;
+use crate::exchange::{Broken, Client, Ends, Part, Receiver, Sender, Upstream, cancel};
 use crate::filter::{Direction, Reach};
 use crate::inspection::lend_if;
-use crate::io::{Broken, Incoming, Part, Sink, Source, Timer, clock};
+use crate::io::{Timer, clock};
 use crate::log::Origin;
 use crate::meter::{self, Meter};
 use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
-use crate::phase::{Client, assign, finish, judge, perform, persist, prepare, record, respond, route};
+use crate::phase::{assign, finish, judge, perform, persist, prepare, record, respond, route};
 use crate::registry::Registry;
 use crate::script::{self, Applet};
 use crate::server::ServerConnection;
@@ -22,22 +22,23 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 use std::time::{Duration, Instant};
-use terse_message::{Abort, BodyLength, Cause, Phase, Who};
+use terse_message::{Abort, Cause, Phase, Who};
 use terse_sample::Needs;
 
-/// Serves a connection in `mode tcp` to its end. Gives the client back, untouched, when the connection turns out to carry HTTP:
-/// because a rule says so (`switch-mode http`), or the mode of the backend.
-pub async fn serve(mut client: Client, session: &Rc<Session>) -> Option<Client> {
+/// Serves a connection in `mode tcp` to its end. True: it turns out to carry HTTP, and nothing of it was taken: because a rule says so
+/// (`switch-mode http`), or the mode of the backend.
+pub async fn serve(client: &mut Client<'_>, session: &Rc<Session>) -> bool {
     let mut place = Registry::enter(session);
+    client.open();
     let mut stream = Stream::counted(session, session.accepted, place.figures());
     stream.facts.figures.open(stream.facts.id, stream.facts.times.start);
     stream.facts.times.request = Some(stream.facts.times.start);
     record::step(&stream, Origin::Accept);
-    let carried = cancel::until!(&session.cancel, carry(&mut client, &mut stream, session));
+    let carried = cancel::until!(&session.cancel, carry(client, &mut stream, session));
     let ended = match carried {
-        Ok(Ok(Carriage::Http)) => return Some(client),
+        Ok(Ok(Carriage::Http)) => return true,
         Ok(ended) => ended.err(),
         Err(who) => {
             if let Some(stage) = stream.facts.stage.get() {
@@ -48,31 +49,17 @@ pub async fn serve(mut client: Client, session: &Rc<Session>) -> Option<Client> 
     };
     if let Some(abort) = ended {
         stream.facts.abort = Some(abort);
-        stream.facts.has_spoken = has_spoken(&mut client, session);
+        // Looked for where `option dontlognull` asks.
+        stream.facts.has_spoken = session.frontend().log.settings.dont_log_null && client.has_spoken(&session.worker.pools);
         if session.requests.get() > 0 && abort.who != Who::Local {
-            client.io.break_off();
+            client.break_off();
             if matches!(abort.phase, Phase::Queue | Phase::Connect) {
-                client.io.discard();
+                client.discard();
             }
         }
     }
     finish::stream(&mut stream);
-    None
-}
-
-/// Whether the client has sent bytes, read or not; looked for where `option dontlognull` asks.
-fn has_spoken(client: &mut Client, session: &Session) -> bool {
-    if !session.frontend().log.settings.dont_log_null {
-        return false;
-    }
-    if client.buffer.is_released() {
-        client.buffer = match session.worker.pools.small.take() {
-            Some(buffer) => buffer,
-            None => return false,
-        };
-    }
-    let mut now = Context::from_waker(Waker::noop());
-    !client.buffer.is_empty() || matches!(client.io.split().0.poll_read(&mut now, &mut client.buffer), Poll::Ready(Ok(1..)))
+    false
 }
 
 /// What became of a connection in `mode tcp`.
@@ -84,12 +71,12 @@ enum Carriage {
 }
 
 /// Decides what the connection is, and carries its bytes if they are just that.
-async fn carry(client: &mut Client, stream: &mut Stream, session: &Session) -> Result<Carriage, Abort> {
+async fn carry(client: &mut Client<'_>, stream: &mut Stream, session: &Session) -> Result<Carriage, Abort> {
     match decide(client, stream, session).await? {
-        Ends::AsHttp if session.bind().carries_bytes => {
+        Kind::AsHttp if session.bind().carries_bytes => {
             return Err(Abort::new(Who::Proxy, Phase::Request, Cause::Denied));
         }
-        Ends::AsHttp => {
+        Kind::AsHttp => {
             // It is the same stream, so its rules on content have run.
             let carried = Carried {
                 tracks: stream.facts.tracks.take(),
@@ -99,11 +86,11 @@ async fn carry(client: &mut Client, stream: &mut Stream, session: &Session) -> R
             session.carried.set(Some(Box::new(carried)));
             return Ok(Carriage::Http);
         }
-        Ends::ByService(service) => {
+        Kind::ByService(service) => {
             session.requests.set(1);
             Box::pin(perform::bytes(client, stream, service)).await?;
         }
-        Ends::AsBytes => {
+        Kind::AsBytes => {
             session.requests.set(1);
             connect_and_relay(client, stream).await?;
         }
@@ -112,7 +99,7 @@ async fn carry(client: &mut Client, stream: &mut Stream, session: &Session) -> R
 }
 
 /// What a connection in `mode tcp` turns out to be.
-enum Ends {
+enum Kind {
     AsBytes,
     /// A rule says so, or the backend's mode.
     AsHttp,
@@ -121,16 +108,16 @@ enum Ends {
 }
 
 /// Runs the rules on content, and chooses the backend between the frontend's and the backend's.
-async fn decide(client: &mut Client, stream: &mut Stream, session: &Session) -> Result<Ends, Abort> {
+async fn decide(client: &mut Client<'_>, stream: &mut Stream, session: &Session) -> Result<Kind, Abort> {
     let frontend = session.frontend();
     match content(client, stream, &frontend.tcp, frontend.looks).await? {
-        ends @ (Ends::AsHttp | Ends::ByService(_)) => return Ok(ends),
-        Ends::AsBytes => {}
+        kind @ (Kind::AsHttp | Kind::ByService(_)) => return Ok(kind),
+        Kind::AsBytes => {}
     }
     let chosen = lend_if(client, stream, frontend.looks, |stream| {
         match route::find(stream, session).is_some_and(|backend| backend.mode == Mode::Http) {
-            true => Ok(Ends::AsHttp),
-            false => route::choose(stream).map(|()| Ends::AsBytes),
+            true => Ok(Kind::AsHttp),
+            false => route::choose(stream).map(|()| Kind::AsBytes),
         }
     })?;
     match stream.facts.backend().is_some_and(|backend| backend.twin != Some(session.frontend)) {
@@ -142,16 +129,16 @@ async fn decide(client: &mut Client, stream: &mut Stream, session: &Session) -> 
     }
 }
 
-async fn content(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, looks: Needs) -> Result<Ends, Abort> {
+async fn content(client: &mut Client<'_>, stream: &mut Stream, tcp: &TcpRules, looks: Needs) -> Result<Kind, Abort> {
     if tcp.content.is_empty() {
-        return Ok(Ends::AsBytes);
+        return Ok(Kind::AsBytes);
     }
     let decision = Box::pin(inspect::request(client, stream, tcp, looks)).await;
-    judge::mark(stream, &client.io.socket());
+    judge::mark(stream, &client.socket());
     match decision {
-        Decision::Pass => Ok(Ends::AsBytes),
-        Decision::Http => Ok(Ends::AsHttp),
-        Decision::Perform(service) => Ok(Ends::ByService(service)),
+        Decision::Pass => Ok(Kind::AsBytes),
+        Decision::Http => Ok(Kind::AsHttp),
+        Decision::Perform(service) => Ok(Kind::ByService(service)),
         Decision::Drop | Decision::Close => {
             let worker = &stream.facts.session.worker;
             let tally = stream.facts.backend().map_or(&stream.facts.frontend().tally, |backend| &backend.tally);
@@ -162,7 +149,7 @@ async fn content(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, looks
     }
 }
 
-async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
+async fn connect_and_relay(client: &mut Client<'_>, stream: &mut Stream) -> Result<(), Abort> {
     let bound = persist::before(client, stream);
     let mut exchange = prepare::bytes(bound);
     persist::behind(client, stream, &mut exchange);
@@ -177,47 +164,36 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
 }
 
 /// Moves bytes between the client and a connection, until both have ended.
-pub(crate) async fn connected(client: &mut Client, stream: &mut Stream, connection: &mut ServerConnection) -> Result<(), Abort> {
+pub(crate) async fn connected(
+    client: &mut Client<'_>,
+    stream: &mut Stream,
+    connection: &mut ServerConnection,
+) -> Result<(), Abort> {
     let session = stream.facts.session.clone();
     let worker = &session.worker;
     let figures = stream.facts.figures.clone();
     figures.phase.set(Phase::Done);
     let front = session.frontend().timeouts;
     let back = stream.facts.backend().map_or(front, |b| b.timeouts);
-    let (client_timeout, server_timeout) = (Cell::new(back.tunnel.or(front.client)), Cell::new(back.tunnel.or(back.server)));
-    let (mut up_body, mut down_body) = (Incoming::UntilClose, Incoming::UntilClose);
-    let (mut up_out, mut down_out) = (Vec::new(), Vec::new());
-    let announced = connection.announce(&mut up_out) as u64;
-    let (client_reader, client_writer) = client.io.split();
-    let (server_reader, server_writer) = connection.io.split();
-    let (pools, buffers) = (&worker.pools, (&mut client.buffer, &mut connection.buffer));
-    let mut up = Source::new(client_reader, buffers.0, &mut up_body, pools, &client.timer, &client_timeout, &figures.bytes_in);
-    let mut down = Source::new(
-        server_reader,
-        buffers.1,
-        &mut down_body,
-        pools,
-        &connection.timer,
-        &server_timeout,
-        &figures.bytes_from_server,
-    );
+    let (client_limit, server_limit) = (back.tunnel.or(front.client), back.tunnel.or(back.server));
+    let mut upstream = Upstream::new(connection, Vec::new());
+    client.open();
+    upstream.open();
+    let Ends { from: mut up, to: mut to_client, .. } = client.ends(&worker.pools, &figures, client_limit);
+    let Ends { from: mut down, to: mut to_server, peer } = upstream.ends(&worker.pools, &figures, server_limit);
+    peer.set_limit(server_limit);
     let meters = (Meter::of(&stream.facts, meter::Direction::In), Meter::of(&stream.facts, meter::Direction::Out));
-    let mut up_sink = Sink::new(server_writer, &mut up_out, &connection.timer, server_timeout.get(), &figures.bytes_to_server);
-    up_sink.uncounted = announced;
-    let mut down_sink = Sink::new(client_writer, &mut down_out, &client.timer, client_timeout.get(), &figures.bytes_out);
-    (up_sink.meter, down_sink.meter) = (meters.0.as_ref(), meters.1.as_ref());
+    (to_server.meter, to_client.meter) = (meters.0.as_ref(), meters.1.as_ref());
     let ways = (Way::of(stream, Direction::In), Way::of(stream, Direction::Out));
     let held = stream.facts.backend.clone();
     let rules = held.as_ref().map(|backend| &backend.tcp).filter(|tcp| !tcp.server_content.is_empty());
     let silence = Silence { fins: (front.client_fin, back.server_fin), ..Silence::of(stream) };
+    let sides = Sides { up: &mut up, to_server: &mut to_server, down: &mut down, to_client: &mut to_client };
     let ended = match stream.facts.by_service {
-        true => {
-            let relay = Box::pin(relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, silence, None, ways));
-            script::beside(stream, pin!(relay)).await
-        }
+        true => script::beside(stream, pin!(Box::pin(relay_both(sides, silence, None, ways)))).await,
         false => {
             let first = rules.map(|tcp| First { stream: &mut *stream, tcp });
-            relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, silence, first, ways).await
+            relay_both(sides, silence, first, ways).await
         }
     };
     stream.facts.times.end = Some(clock::now());
@@ -242,20 +218,25 @@ impl Silence {
     }
 }
 
+/// Both ends of both sides.
+pub struct Sides<'s, 'a> {
+    /// From the client,
+    pub up: &'s mut Receiver<'a>,
+    /// to the server.
+    pub to_server: &'s mut Sender<'a>,
+    /// From the server,
+    pub down: &'s mut Receiver<'a>,
+    /// to the client.
+    pub to_client: &'s mut Sender<'a>,
+}
+
 /// Moves bytes both ways until both directions have ended. A direction that ends closes the other side's input; the other direction
 /// goes on.
 ///
 /// `first`: what judges the server's bytes before they go on.
-pub async fn relay_both(
-    up: &mut Source<'_>,
-    up_sink: &mut Sink<'_>,
-    down: &mut Source<'_>,
-    down_sink: &mut Sink<'_>,
-    silence: Silence,
-    first: Option<First<'_>>,
-    ways: (Way, Way),
-) -> Result<(), Abort> {
-    let (client, server) = ((up.timer, up.timeout), (down.timer, down.timeout));
+pub async fn relay_both(sides: Sides<'_, '_>, silence: Silence, first: Option<First<'_>>, ways: (Way, Way)) -> Result<(), Abort> {
+    let Sides { up, to_server, down, to_client } = sides;
+    let (client, server) = ((up.timer(), up.limit()), (down.timer(), down.limit()));
     let shorten = |(timer, timeout): (&Timer, &Cell<Option<Duration>>), fin: Option<Duration>| {
         if fin.is_some() {
             timeout.set(fin);
@@ -264,13 +245,13 @@ pub async fn relay_both(
     };
     let (last, last_down, closes) = (Cell::new(clock::now()), Cell::new(clock::now()), Cell::new(false));
     let last_down = if silence.apart { &last_down } else { &last };
-    let mut upward = pin!(relay(up, up_sink, &last, ways.0));
+    let mut upward = pin!(relay(up, to_server, &last, ways.0));
     let mut downward = pin!(async {
         let way = match first {
-            Some(first) => Box::pin(first.judge(down, down_sink, &closes)).await?,
+            Some(first) => Box::pin(first.judge(down, to_client, &closes)).await?,
             None => ways.1,
         };
-        relay(down, down_sink, last_down, way).await
+        relay(down, to_client, last_down, way).await
     });
     let (mut up_done, mut down_done) = (false, false);
     poll_fn(|cx| {
@@ -304,14 +285,14 @@ pub struct First<'a> {
 
 impl First<'_> {
     /// What they go through then: rules may have said.
-    async fn judge(self, down: &mut Source<'_>, client: &Sink<'_>, closes: &Cell<bool>) -> Result<Way, End> {
+    async fn judge(self, down: &mut Receiver<'_>, client: &Sender<'_>, closes: &Cell<bool>) -> Result<Way, End> {
         let decision = inspect::response(down, self.stream, self.tcp).await;
-        judge::mark(self.stream, &client.writer.socket());
+        judge::mark(self.stream, &client.socket());
         match decision {
             Decision::Pass | Decision::Http => {}
             Decision::Close => {
                 closes.set(true);
-                *down.body = Incoming::new(BodyLength::Exact(down.buffer.filled().len() as u64));
+                down.close();
             }
             Decision::Drop | Decision::Perform(_) => return Err(End::Denied),
         }
@@ -321,8 +302,8 @@ impl First<'_> {
 
 /// Where one direction broke.
 enum End {
-    Source(Broken),
-    Sink(Failure),
+    Receiver(Broken),
+    Sender(Failure),
     /// A rule has refused what came.
     Denied,
 }
@@ -330,8 +311,8 @@ enum End {
 impl From<splice::Broke> for End {
     fn from(broke: splice::Broke) -> End {
         match broke {
-            splice::Broke::Source(broken) => End::Source(broken),
-            splice::Broke::Sink(error) => End::Sink(respond::to_client(&error)),
+            splice::Broke::Receiver(broken) => End::Receiver(broken),
+            splice::Broke::Sender(error) => End::Sender(respond::to_client(&error)),
         }
     }
 }
@@ -340,63 +321,63 @@ impl End {
     fn into_abort(self, upward: bool) -> Abort {
         match (self, upward) {
             (End::Denied, _) => Abort::new(Who::Proxy, Phase::Data, Cause::Denied),
-            (End::Source(broken), false) => respond::from_server(broken).abort,
-            (End::Source(Broken::Timeout), true) => Abort::new(Who::ClientTimeout, Phase::Data, Cause::Timeout),
-            (End::Source(_), true) => Abort::new(Who::Client, Phase::Data, Cause::Reset),
-            (End::Sink(failure), false) => failure.abort,
-            (End::Sink(failure), true) => Abort::new(Who::Server, Phase::Data, failure.abort.cause),
+            (End::Receiver(broken), false) => respond::from_server(broken).abort,
+            (End::Receiver(Broken::Timeout), true) => Abort::new(Who::ClientTimeout, Phase::Data, Cause::Timeout),
+            (End::Receiver(_), true) => Abort::new(Who::Client, Phase::Data, Cause::Reset),
+            (End::Sender(failure), false) => failure.abort,
+            (End::Sender(failure), true) => Abort::new(Who::Server, Phase::Data, failure.abort.cause),
         }
     }
 }
 
 /// Moves bytes one way. While `last`, when something moved, is recent, silence here is no reason to end.
 async fn relay(
-    source: &mut Source<'_>,
-    sink: &mut Sink<'_>,
+    receiver: &mut Receiver<'_>,
+    sender: &mut Sender<'_>,
     last: &Cell<Instant>,
     Way { mut passage, splicing }: Way,
 ) -> Result<(), End> {
     loop {
-        match source.part().map_err(End::Source)? {
+        match receiver.part().map_err(End::Receiver)? {
             Some(Part::Data(n)) => {
                 let n = match &mut passage {
                     None => n,
                     Some(passage) => {
-                        let admitted = Box::pin(passage.admit(Reach::All, source.data(n), sink)).await;
-                        admitted.map_err(|e| End::Sink(respond::to_client(&e)))?
+                        let admitted = Box::pin(passage.admit(Reach::All, receiver.data(n), sender)).await;
+                        admitted.map_err(|e| End::Sender(respond::to_client(&e)))?
                     }
                 };
                 last.set(clock::now());
-                source.count(n);
-                sink.send(source.data(n)).await.map_err(|e| End::Sink(respond::to_client(&e)))?;
-                source.consume(n);
+                receiver.count(n);
+                sender.send(receiver.data(n)).await.map_err(|e| End::Sender(respond::to_client(&e)))?;
+                receiver.consume(n);
             }
             Some(Part::End) => {
-                sink.flush().await.map_err(|e| End::Sink(respond::to_client(&e)))?;
+                sender.flush().await.map_err(|e| End::Sender(respond::to_client(&e)))?;
                 // What came may not be whole, and whoever gets it must be able to see that.
-                if source.reader.is_truncated() {
-                    sink.writer.break_off();
+                if receiver.is_truncated() {
+                    sender.break_off();
                 }
                 // A peer that has closed altogether cannot be told any more; that is no error of this direction.
-                let _ = sink.writer.shutdown().await;
+                let _ = sender.close().await;
                 return Ok(());
             }
             None => {
                 if let Some(splicing) = &splicing
-                    && splicing.fits(source, sink)
+                    && splicing.fits(receiver, sender)
                 {
-                    let timeout = source.timeout;
-                    let moved = splicing.run(source, sink, || last.set(clock::now()), || is_recent(last.get(), timeout.get()));
+                    let timeout = receiver.limit();
+                    let moved = splicing.run(receiver, sender, || last.set(clock::now()), || is_recent(last.get(), timeout.get()));
                     // Boxed, so that tunnels that are copied do not carry the room for it.
                     if Box::pin(moved).await? {
                         continue;
                     }
                 }
-                sink.flush().await.map_err(|e| End::Sink(respond::to_client(&e)))?;
+                sender.flush().await.map_err(|e| End::Sender(respond::to_client(&e)))?;
                 loop {
-                    match source.more().await {
-                        Err(Broken::Timeout) if is_recent(last.get(), source.timeout.get()) => {}
-                        result => break result.map_err(End::Source)?,
+                    match receiver.more().await {
+                        Err(Broken::Timeout) if is_recent(last.get(), receiver.limit().get()) => {}
+                        result => break result.map_err(End::Receiver)?,
                     }
                 }
             }

@@ -7,7 +7,8 @@
 //! [`SAMPLE_EVERY`], and one in [`SAMPLE_PAUSE`] of all types. Answers that are one user's own are never sampled, and of a sample the
 //! ratio alone is kept.
 
-use crate::io::{Listener, clock};
+use crate::exchange::Listener;
+use crate::io::clock;
 use crate::plan::Plan;
 use crate::worker::Worker;
 use std::rc::Rc;

@@ -1,13 +1,13 @@
 //! A worker: one thread, one runtime, its own listeners, connections, timers and buffers.
 
 use crate::access::Access;
+use crate::connection::accept;
 use crate::connection::http2;
 use crate::connection::tasks::Tasks;
 use crate::deferral::Deferral;
 use crate::descriptors::Room;
 use crate::io::{BULK_BYTES, Pipes, Pool, Pools, TINY_BYTES, Transport, Wheel, clock, turn};
 use crate::log::{Level, Logger};
-use crate::phase::accept;
 use crate::plan::Plan;
 use crate::plan::roll::{Held, View};
 use crate::registry::{self, Registry, Streams};

@@ -34,7 +34,7 @@ pub use recording::Recording;
 pub use selection::{Selecting, Selector};
 pub use settings::{CacheName, CacheSettings, EarlyHints};
 
-use crate::io::Pieces;
+use crate::exchange::Pieces;
 use control::RequestControl;
 use hints::{Hints, Remembered};
 use room::{Room, Space};
@@ -42,7 +42,8 @@ use shelf::{Listed, Shelf};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use terse_message::{BodyLength, Known, Request, Response, Version};
+use terse_http::h1;
+use terse_message::{BodyLength, Known, Malformed, Request, Response, Version};
 
 /// A cache; one for all workers.
 pub struct Cache {
@@ -339,6 +340,14 @@ impl std::fmt::Debug for Cache {
 }
 
 impl Entry {
+    /// Makes its head that of a response.
+    ///
+    /// # Errors
+    /// None of a head that was recorded here.
+    pub fn read_head(&self, response: &mut Response) -> Result<(), Malformed> {
+        h1::parse_response(&self.head, b"GET", response).map(drop)
+    }
+
     /// Bytes of its body.
     pub fn body_bytes(&self) -> u64 {
         self.body_bytes

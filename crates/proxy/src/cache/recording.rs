@@ -2,7 +2,7 @@
 
 use super::shelf::Ticket;
 use super::{Cache, Entry, Key};
-use crate::io::Listener;
+use crate::exchange::Listener;
 use std::sync::Arc;
 use terse_http::h1::encode;
 use terse_message::{Known, Response};

@@ -1,5 +1,5 @@
 use super::*;
-use crate::io::Listener;
+use crate::exchange::Listener;
 use terse_http::h1;
 use terse_message::Conformance;
 

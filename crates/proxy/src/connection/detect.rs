@@ -1,6 +1,6 @@
 //! The version of HTTP that a client speaks: what ALPN or the `bind` line says, or else the first bytes.
 
-use crate::phase::{Client, read};
+use crate::connection::downstream::ClientConnection;
 use crate::session::Session;
 use terse_http::h2::PREFACE;
 use terse_message::Protocol;
@@ -14,7 +14,7 @@ pub fn begins_as_http2(session: &Session) -> bool {
 }
 
 /// Whether the client's first bytes are the preface of HTTP/2 (RFC 9113 section 3.4), the rest of which is waited for.
-pub async fn is_http2(client: &mut Client, session: &Session) -> bool {
+pub async fn is_http2(client: &mut ClientConnection, session: &Session) -> bool {
     if client.buffer.filled().first() != PREFACE.first() || !may_change(session) {
         return false;
     }
@@ -33,7 +33,7 @@ pub async fn is_http2(client: &mut Client, session: &Session) -> bool {
             client.timer.set(timeouts.request.or(timeouts.client));
         }
         // What has come of it is answered as half a request of HTTP/1 is.
-        if Box::pin(read::more(client)).await.is_err() {
+        if Box::pin(client.more()).await.is_err() {
             return false;
         }
     }

@@ -16,11 +16,14 @@
 //!   GOAWAY with the last stream.
 
 use super::counters::{ALL_GLITCHES, COUNTERS, NO_PONG};
-use super::tasks::{Head, Job};
+use super::downstream::ClientConnection;
+use super::linger;
+use super::tasks::{self, Head, Job};
 use super::websocket;
+use crate::exchange::Framing;
 use crate::io::http2::Asks;
-use crate::io::{Buffer, Multiplexed, Timer, clock};
-use crate::phase::{Client, converse, linger, record};
+use crate::io::{Multiplexed, Timer, clock};
+use crate::phase::record;
 use crate::session::Session;
 use crate::spares::Bounds;
 use std::future::poll_fn;
@@ -38,8 +41,8 @@ const DRAIN: Duration = Duration::from_secs(1);
 const MOMENT: Duration = Duration::from_millis(10);
 
 /// Serves a client that speaks HTTP/2 to the end of its connection. What is in its buffer begins with the preface.
-pub async fn serve(client: Client, session: &Rc<Session>) {
-    let Client { io, mut buffer, timer } = client;
+pub async fn serve(client: ClientConnection, session: &Rc<Session>) {
+    let ClientConnection { io, mut buffer, timer } = client;
     let settings = &session.worker.plan.process.http2;
     let limits = settings.limits(&session.worker.plan.process, session.frontend().reading);
     let room = limits.output_bytes;
@@ -74,8 +77,8 @@ pub async fn serve(client: Client, session: &Rc<Session>) {
     // Tasks of streams that were cancelled run before this one goes on.
     tokio::task::yield_now().await;
     if let (End::Done, Some(io)) = (end, connection.into_io()) {
-        let mut client = Client { io, buffer: Buffer::default(), timer };
-        Box::pin(linger::linger(&mut client, session, crate::io::Incoming::Done, false)).await;
+        let mut client = ClientConnection::new(io, timer);
+        Box::pin(linger::linger(&mut client, session, Framing::Done, false)).await;
     }
 }
 
@@ -257,7 +260,7 @@ impl Driver<'_> {
         COUNTERS.malformed.add(1);
         self.served += 1;
         if self.session.worker.plan.process.http2.logs_stream_errors {
-            converse::malformed(self.session, in_http1(malformed));
+            tasks::malformed(self.session, in_http1(malformed));
         }
     }
 

@@ -1,14 +1,20 @@
 //! The tasks in which exchanges of HTTP/2 run. A task that is done waits for the next stream: to make one costs more than many an exchange.
 
-use crate::io::{Buffer, Http2Stream, Transport};
-use crate::phase::{Client, converse};
+use super::downstream::ClientConnection;
+use crate::exchange::Client;
+use crate::io::{Http2Stream, Transport, clock};
+use crate::phase::serve::{self, Before};
+use crate::phase::{answer, finish};
+use crate::registry::Registry;
+use crate::reply;
 use crate::session::Session;
+use crate::stream::Stream;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::Instant;
-use terse_message::{Malformed, Request};
+use terse_message::{Abort, Cause, Malformed, Phase, Request, Who};
 
 /// A worker's tasks: as many are kept as served streams at a time lately.
 #[derive(Default)]
@@ -102,17 +108,48 @@ impl Tasks {
 async fn run(job: Job) {
     let Job { session, stream, head, idle_since } = job;
     let cancel = stream.cancel().cloned().unwrap_or_default();
-    let mut client = Client { io: Transport::Stream(stream), buffer: Buffer::default(), timer: session.worker.wheel.timer() };
+    let mut connection = ClientConnection::new(Transport::Stream(stream), session.worker.wheel.timer());
     match head {
         Head::Request(mut request) => {
-            converse::stream(&mut client, &session, &mut request, cancel, idle_since).await;
+            let mut client = Client::with_head(&mut connection, &mut request, session.worker.take_scratch());
+            let mut place = Registry::enter_stream(&session, cancel.clone());
+            // What follows on its connection is no matter of the exchange.
+            serve::run(&mut client, &session, &mut place, Before { cancel: &cancel, idle_since }).await;
+            session.worker.give_scratch(client.take_out());
             session.worker.requests.give(request.fields.capacity(), || {
                 request.clear();
                 request
             });
         }
-        Head::None(malformed) => Box::pin(converse::refused(&mut client, &session, malformed)).await,
+        Head::None(malformed) => Box::pin(refused(&mut connection, &session, malformed)).await,
     }
+}
+
+/// Answers a stream whose head is larger than heads may be, or is none.
+async fn refused(connection: &mut ClientConnection, session: &Rc<Session>, malformed: Malformed) {
+    let mut client = Client::new(connection, session.worker.take_scratch());
+    let mut stream = Stream::new(session, clock::now());
+    stream.facts.refused = Some(malformed);
+    stream.facts.times.idle_ms = 0;
+    let (status, cause) = match malformed {
+        Malformed::HeadTooLarge => (431, Cause::TooLarge),
+        _ => (400, Cause::Malformed),
+    };
+    stream.facts.instead = Some(Box::new(reply::page(&stream, status)));
+    answer::to_abort(&mut client, &mut stream, Abort::new(Who::Proxy, Phase::Request, cause)).await;
+    session.worker.give_scratch(client.take_out());
+    stream.facts.figures.bytes_in.set(1);
+    finish::stream(&mut stream);
+}
+
+/// Logs and counts a head that is none; its stream was reset.
+pub fn malformed(session: &Rc<Session>, malformed: Malformed) {
+    let mut stream = Stream::new(session, clock::now());
+    let abort = Abort::new(Who::Proxy, Phase::Request, Cause::Malformed);
+    (stream.facts.abort, stream.facts.refused, stream.facts.status) = (Some(abort), Some(malformed), 400);
+    finish::blame(&stream, abort);
+    stream.facts.figures.bytes_in.set(1);
+    finish::stream(&mut stream);
 }
 
 #[cfg(test)]

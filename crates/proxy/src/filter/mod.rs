@@ -1,7 +1,7 @@
 //! Filters: what looks at a body on its way, or holds it up.
 //!
 //! ```text
-//! Source -> filters before the coder -> coder, where the body is compressed -> filters behind it -> Sink
+//! Receiver -> filters before the coder -> coder, where the body is compressed -> filters behind it -> Sender
 //! ```
 //!
 //! A filter says how many of the bytes at hand may go on now ([`Quota`]), and sees those that do. Compression is not one of them: it

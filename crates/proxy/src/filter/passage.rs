@@ -4,7 +4,7 @@ use super::bandwidth::Limiter;
 use super::share::SharedLimiter;
 use super::trace::Tracer;
 use super::{Direction, Limit, Quota, Side, TraceSettings};
-use crate::io::Sink;
+use crate::exchange::Sender;
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,8 +60,8 @@ impl Passage {
         self.stages.push((settings.side, Stage::Trace(Tracer::new(settings, direction, stream))));
     }
 
-    /// How many of the bytes at hand go on; waits until some may. What waits in the sink goes before that.
-    pub async fn admit(&mut self, reach: Reach, data: &[u8], sink: &mut Sink<'_>) -> io::Result<usize> {
+    /// How many of the bytes at hand go on; waits until some may. What waits in the sender goes before that.
+    pub async fn admit(&mut self, reach: Reach, data: &[u8], sender: &mut Sender<'_>) -> io::Result<usize> {
         loop {
             // The runtime's clock, not the worker's: many waits fit into one of its turns.
             match self.quota(reach, data.len(), Instant::now()) {
@@ -70,7 +70,7 @@ impl Passage {
                     return Ok(bytes.min(data.len()));
                 }
                 Quota::Wait(wait) => {
-                    sink.flush().await?;
+                    sender.flush().await?;
                     tokio::time::sleep(wait).await;
                 }
             }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! socket --connection's task--> codec --Http2Stream::poll_receive--> the exchange's buffer
-//! socket <--connection's task-- codec <--Http2Stream::poll_send----- the exchange's sink
+//! socket <--connection's task-- codec <--Http2Stream::poll_send----- the exchange's sender
 //! ```
 //! A client opens its streams ([`Multiplexed::open`]). Those to a server are reserved ([`Multiplexed::reserve`]), and opened by the head of
 //! a request ([`Http2Stream::request`]).
@@ -21,7 +21,7 @@ pub use stream::{Asks, Http2Stream, Progress, Then};
 pub use upstream::Fate;
 
 use super::transport::Transport;
-use crate::cancel::Cancel;
+use crate::exchange::Cancel;
 use smallvec::SmallVec;
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::collections::VecDeque;
@@ -112,6 +112,10 @@ impl Slot {
 
     fn next_head(&mut self) -> Option<Box<Response>> {
         (!self.heads.is_empty()).then(|| self.heads.remove(0))
+    }
+
+    fn has_head(&self) -> bool {
+        !self.heads.is_empty()
     }
 
     fn cancel(&self) {

@@ -1,13 +1,15 @@
 //! A server for a request: chosen, waited for, connected.
 
+use crate::connection::announce;
 use crate::counters::{Counter, Counters};
+use crate::exchange::Client;
 use crate::figures::Attached;
 use crate::io::clock;
 use crate::phase::lease::{self, Ask, Got};
 use crate::phase::prepare::Exchange;
 use crate::phase::retry::{next_attempt, redispatch};
 use crate::phase::waiting::{Waited, Watch, wait};
-use crate::phase::{Client, announce, guise, observe};
+use crate::phase::{guise, observe};
 use crate::plan::Backend;
 use crate::reply::Answer;
 use crate::server::{self, Belonging, Errand, ServerConnection, Wanted};
@@ -35,7 +37,7 @@ pub struct Assigned {
 const TURN_AROUND: Duration = Duration::from_secs(1);
 
 /// Finds a server and a connection to it.
-pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exchange) -> Result<Assigned, Abort> {
+pub async fn server(client: &mut Client<'_>, stream: &mut Stream, exchange: &mut Exchange) -> Result<Assigned, Abort> {
     let session = stream.facts.session.clone();
     let worker = &session.worker;
     let Some(held) = stream.facts.backend.clone() else {
@@ -79,7 +81,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             drop(claim);
             refused = None;
             exchange.failed.clear();
-            client.timer.set(Some(stream.facts.timeouts().connect.map_or(TURN_AROUND, |limit| limit.min(TURN_AROUND))));
+            client.timer().set(Some(stream.facts.timeouts().connect.map_or(TURN_AROUND, |limit| limit.min(TURN_AROUND))));
             if let Waited::Closed = wait(client, watches, pin!(pending::<()>())).await {
                 return Err(Abort::new(Who::Client, Phase::Connect, Cause::Closed));
             }
@@ -153,7 +155,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let (got, counts) = match got {
             Got::NotShared => (None, true),
             Got::Stream(leased) => {
-                client.timer.clear();
+                client.timer().clear();
                 stream.facts.server_reused = leased.connection.requests > 0;
                 stream.facts.server_was_idle = leased.was_idle;
                 stream.facts.server_tls = leased.tls;
@@ -174,7 +176,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let connected = if let Some(got) = got {
             got
         } else {
-            let request = match may_go_early(stream, exchange, backend) {
+            let request = match may_go_early(client, stream, exchange, backend) {
                 _ if may_multiplex && !is_bytes => Request::Http1,
                 true => Request::Safe,
                 false => Request::Traffic,
@@ -185,7 +187,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         };
         let failure = match connected {
             Waited::Done(Ok(connection)) => {
-                client.timer.clear();
+                client.timer().clear();
                 observe::connection(backend, chosen, None);
                 return Ok(Assigned::new(connection, claim, stream, clock::now()));
             }
@@ -214,7 +216,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
 
 /// A connection for this request alone; `request` says what its handshake may carry.
 async fn connect(
-    client: &mut Client,
+    client: &mut Client<'_>,
     watches: Option<Watch<'_>>,
     stream: &mut Stream,
     errand: Errand<'_>,
@@ -225,7 +227,7 @@ async fn connect(
     let server = errand.server;
     // What the attempt before has left says nothing of this connection.
     stream.facts.server_tls = None;
-    client.timer.set(stream.facts.timeouts().connect);
+    client.timer().set(stream.facts.timeouts().connect);
     server.counters.bump(Count::Connects);
     let connected = {
         let connecting = pin!(server::connect(&worker, errand));
@@ -244,8 +246,8 @@ async fn connect(
 }
 
 /// Whether a request may be sent as early data: it does no harm twice, and its client takes that risk itself, or the operator does.
-fn may_go_early(stream: &Stream, exchange: &Exchange, backend: &Backend) -> bool {
-    let is_safe = exchange.upload.is_done() && !exchange.upgrade && stream.request.is_safe();
+fn may_go_early(client: &Client<'_>, stream: &Stream, exchange: &Exchange, backend: &Backend) -> bool {
+    let is_safe = client.is_done() && !exchange.upgrade && stream.request.is_safe();
     // Of a client's requests the first is the one that may have come early.
     let came_early = stream.facts.number == 0 && stream.facts.session.tls().is_some_and(Secured::had_early);
     is_safe && !exchange.waits && (backend.retry_on.early || came_early)
@@ -274,7 +276,7 @@ fn turn_away(stream: &mut Stream, exchange: &Exchange, backend: &Backend) {
 
 /// A slot of a server, and whether it was waited for.
 async fn claim(
-    client: &mut Client,
+    client: &mut Client<'_>,
     watches: Option<Watch<'_>>,
     stream: &mut Stream,
     exchange: &mut Exchange,
@@ -312,11 +314,11 @@ async fn claim(
         };
         stream.facts.figures.phase.set(Phase::Queue);
         let timeouts = stream.facts.timeouts();
-        client.timer.set(timeouts.queue.or(timeouts.connect));
+        client.timer().set(timeouts.queue.or(timeouts.connect));
         // Whoever waits in a queue holds no buffer, unless the client has said more already.
-        client.buffer.release_if_empty();
+        client.release();
         let granted = wait(client, watches, Pin::new(&mut waiter)).await;
-        client.timer.clear();
+        client.timer().clear();
         let facts = &mut stream.facts;
         facts.queue_positions.0 += waiter.server_queue().unwrap_or(0);
         facts.queue_positions.1 += waiter.backend_queue().unwrap_or(0);
@@ -366,7 +368,7 @@ impl Assigned {
     /// The stream's connection from now on.
     fn new(connection: Box<ServerConnection>, claim: Attached, stream: &mut Stream, now: Instant) -> Assigned {
         let facts = &mut stream.facts;
-        facts.server_http2 = connection.io.stream().map(|stream| stream.shared_connection());
+        facts.server_http2 = connection.shared();
         (facts.server_frames_id, facts.server_reset) = (0, None);
         facts.server_local = connection.terms.local;
         facts.knows_user = false;
@@ -383,7 +385,7 @@ impl Assigned {
 
     /// Keeps the connection for another request if it can carry one, and lets the next request have the slot.
     pub fn keep_if(mut self, keep: bool, stream: &Stream) {
-        if self.connection.io.stream().is_some() {
+        if self.connection.is_stream() {
             // Its stream ends here; the connection is its pool's.
             return;
         }

@@ -1,9 +1,8 @@
 //! A body from one side to the other, as it is or through a coder. Both directions go this way.
 
+use crate::exchange::{Broken, Part, Receiver, Sender};
 use crate::filter::{Passage, Reach, Side};
-use crate::io::source::Incoming;
-use crate::io::{Broken, Part, Sink, Source, Timer, turn};
-use crate::phase::inspect;
+use crate::io::{Timer, turn};
 use crate::splice::{self, Way};
 use std::borrow::Cow;
 use std::future::poll_fn;
@@ -19,9 +18,9 @@ use terse_message::Fields;
 #[derive(Debug)]
 pub enum Broke {
     /// Where it comes from.
-    Source(Broken),
+    Receiver(Broken),
     /// Where it goes.
-    Sink(io::Error),
+    Sender(io::Error),
     /// In the coder.
     Coder,
     /// In the decoder.
@@ -31,93 +30,93 @@ pub enum Broke {
 impl From<splice::Broke> for Broke {
     fn from(broke: splice::Broke) -> Broke {
         match broke {
-            splice::Broke::Source(broken) => Broke::Source(broken),
-            splice::Broke::Sink(error) => Broke::Sink(error),
+            splice::Broke::Receiver(broken) => Broke::Receiver(broken),
+            splice::Broke::Sender(error) => Broke::Sender(error),
         }
     }
 }
 
 /// Moves a body as it is.
-pub async fn pass(source: &mut Source<'_>, sink: &mut Sink<'_>, Way { mut passage, splicing }: Way) -> Result<(), Broke> {
+pub async fn pass(receiver: &mut Receiver<'_>, sender: &mut Sender<'_>, Way { mut passage, splicing }: Way) -> Result<(), Broke> {
     loop {
-        match source.part().map_err(Broke::Source)? {
+        match receiver.part().map_err(Broke::Receiver)? {
             Some(Part::Data(n)) => {
-                let n = admitted(&mut passage, Reach::All, source.data(n), sink).await?;
-                source.count(n);
-                let sent = sink.send(source.data(n)).await;
+                let n = admitted(&mut passage, Reach::All, receiver.data(n), sender).await?;
+                receiver.count(n);
+                let sent = sender.send(receiver.data(n)).await;
                 // What was counted is not found again, whatever became of it.
-                source.consume(n);
-                sent.map_err(Broke::Sink)?;
+                receiver.consume(n);
+                sent.map_err(Broke::Sender)?;
             }
-            Some(Part::End) => return sink.finish(source.trailers()).await.map_err(Broke::Sink),
+            Some(Part::End) => return sender.finish(receiver.trailers()).await.map_err(Broke::Sender),
             None => {
                 if let Some(splicing) = &splicing
-                    && splicing.fits(source, sink)
+                    && splicing.fits(receiver, sender)
                     // Boxed, so that bodies that are copied do not carry the room for it.
-                    && Box::pin(splicing.run(source, sink, || (), || false)).await?
+                    && Box::pin(splicing.run(receiver, sender, || (), || false)).await?
                 {
                     continue;
                 }
-                sink.flush().await.map_err(Broke::Sink)?;
-                source.more().await.map_err(Broke::Source)?;
+                sender.flush().await.map_err(Broke::Sender)?;
+                receiver.more().await.map_err(Broke::Receiver)?;
             }
         }
     }
 }
 
 /// Reads a body to its end and drops it: the receiver has asked for the head alone.
-pub async fn discard(source: &mut Source<'_>, sink: &mut Sink<'_>) -> Result<(), Broke> {
-    sink.end_with_head();
-    sink.flush().await.map_err(Broke::Sink)?;
-    drop_rest(source).await.map_err(Broke::Source)
+pub async fn discard(receiver: &mut Receiver<'_>, sender: &mut Sender<'_>) -> Result<(), Broke> {
+    sender.end_with_head();
+    sender.flush().await.map_err(Broke::Sender)?;
+    drop_rest(receiver).await.map_err(Broke::Receiver)
 }
 
 /// Reads what is left of a body and drops it.
-pub async fn drop_rest(source: &mut Source<'_>) -> Result<(), Broken> {
+pub async fn drop_rest(receiver: &mut Receiver<'_>) -> Result<(), Broken> {
     loop {
-        match source.part()? {
+        match receiver.part()? {
             Some(Part::Data(n)) => {
-                source.count(n);
-                source.consume(n);
+                receiver.count(n);
+                receiver.consume(n);
             }
             Some(Part::End) => return Ok(()),
-            None => source.more().await?,
+            None => receiver.more().await?,
         }
     }
 }
 
 /// Moves a body through a coder. What was sent before a pause reaches the receiver decodable.
 pub async fn compress(
-    source: &mut Source<'_>,
-    sink: &mut Sink<'_>,
+    receiver: &mut Receiver<'_>,
+    sender: &mut Sender<'_>,
     coder: &mut Compressor,
     mut passage: Option<Passage>,
 ) -> Result<(), Broke> {
     let mut patience = Patience::default();
     loop {
-        match source.part().map_err(Broke::Source)? {
+        match receiver.part().map_err(Broke::Receiver)? {
             Some(Part::Data(n)) => {
-                let n = admitted(&mut passage, Reach::Only(Side::Before), source.data(n), sink).await?;
-                source.count(n);
+                let n = admitted(&mut passage, Reach::Only(Side::Before), receiver.data(n), sender).await?;
+                receiver.count(n);
                 if !coder.is_collecting() {
                     turn::stream(n).await;
                 }
-                let step = coder.feed(source.data(n)).map_err(|_| Broke::Coder)?;
-                source.consume(n);
-                settle(coder, step, source, sink, &mut passage).await?;
+                let step = coder.feed(receiver.data(n)).map_err(|_| Broke::Coder)?;
+                receiver.consume(n);
+                settle(coder, step, receiver, sender, &mut passage).await?;
                 if coder.is_collecting() {
                     turn::collected(n).await;
                 }
             }
-            Some(Part::End) => return finish(coder, source, sink, &mut passage).await,
-            None => match collect_soon(source, coder, &passage, !sink.out.is_empty(), &mut patience).await? {
+            Some(Part::End) => return finish(coder, receiver, sender, &mut passage).await,
+            None => match collect_soon(receiver, coder, &passage, sender.has_waiting(), &mut patience).await? {
                 Some(n) => turn::collected(n).await,
                 None => {
                     let step = coder.pause().map_err(|_| Broke::Coder)?;
-                    settle(coder, step, source, sink, &mut passage).await?;
-                    sink.flush().await.map_err(Broke::Sink)?;
+                    settle(coder, step, receiver, sender, &mut passage).await?;
+                    sender.flush().await.map_err(Broke::Sender)?;
                     patience = Patience::default();
-                    source.more().await.map_err(Broke::Source)?;
+                    receiver.more().await.map_err(Broke::Receiver)?;
                 }
             },
         }
@@ -129,76 +128,76 @@ pub(super) async fn admitted(
     passage: &mut Option<Passage>,
     reach: Reach,
     data: &[u8],
-    sink: &mut Sink<'_>,
+    sender: &mut Sender<'_>,
 ) -> Result<usize, Broke> {
     match passage {
         None => Ok(data.len()),
-        Some(passage) => Box::pin(passage.admit(reach, data, sink)).await.map_err(Broke::Sink),
+        Some(passage) => Box::pin(passage.admit(reach, data, sender)).await.map_err(Broke::Sender),
     }
 }
 
-/// Reads more; false when the sender pauses and something `waits` for what may come.
+/// Reads more; false when the peer pauses and something `waits` for what may come.
 pub(super) async fn more_soon(
-    source: &mut Source<'_>,
+    receiver: &mut Receiver<'_>,
     coder: Option<&Compressor>,
     waits: bool,
     patience: &mut Patience,
 ) -> Result<bool, Broke> {
-    patience.earn(source.count.get());
-    let pause = Pause::of(source, coder, waits, patience);
-    Ok(pause.or(source.more()).await?.is_some())
+    patience.earn(receiver.counted());
+    let pause = Pause::of(receiver, coder, waits, patience);
+    Ok(pause.or(receiver.more()).await?.is_some())
 }
 
 /// The same for what is collected: received at once to where it is collected, if nobody else has a say in it. Returns how many bytes were;
-/// none when the sender pauses.
+/// none when the peer pauses.
 async fn collect_soon(
-    source: &mut Source<'_>,
+    receiver: &mut Receiver<'_>,
     coder: &mut Compressor,
     passage: &Option<Passage>,
     waits: bool,
     patience: &mut Patience,
 ) -> Result<Option<usize>, Broke> {
-    patience.earn(source.count.get());
-    let pause = Pause::of(source, Some(coder), waits || coder.has_pending(), patience);
-    let room = if passage.is_none() && source.can_receive() { coder.room() } else { None };
-    let Some(room) = room else { return Ok(pause.or(source.more()).await?.map(|()| 0)) };
-    let received = pause.or(source.receive(room)).await?;
+    patience.earn(receiver.counted());
+    let pause = Pause::of(receiver, Some(coder), waits || coder.has_pending(), patience);
+    let room = if passage.is_none() && receiver.can_receive() { coder.room() } else { None };
+    let Some(room) = room else { return Ok(pause.or(receiver.more()).await?.map(|()| 0)) };
+    let received = pause.or(receiver.receive(room)).await?;
     if let Some(n) = received {
-        source.count(n);
+        receiver.count(n);
         coder.received(n);
     }
     Ok(received)
 }
 
-/// The body's length, where all of it comes before its sender pauses, and it is shorter than `least`. What has come stays where it is.
-pub(super) async fn whole(source: &mut Source<'_>, least: u64) -> Option<u64> {
+/// The body's length, where all of it comes before its peer pauses, and it is shorter than `least`. What has come stays where it is.
+pub(super) async fn whole(receiver: &mut Receiver<'_>, least: u64) -> Option<u64> {
     if least == 0 {
         return None;
     }
     let mut patience = Patience::default();
     loop {
         // What is wrong with it is found again when it is moved.
-        source.part().ok()?;
-        let (bytes, ended) = source.at_hand(least);
+        receiver.part().ok()?;
+        let (bytes, ended) = receiver.at_hand(least);
         if ended {
             return Some(bytes);
         }
-        let is_full = source.is_full();
-        if bytes >= least || is_full || source.known_bytes().is_some() || patience.left.is_zero() {
+        let is_full = receiver.is_full();
+        if bytes >= least || is_full || receiver.known_bytes().is_some() || patience.left.is_zero() {
             return None;
         }
         let timer = Pause::Patient(&mut patience);
-        let came = timer.or(async { Ok(inspect::more_of(source).await) }).await.ok().flatten();
+        let came = timer.or(async { Ok(receiver.more_ahead().await) }).await.ok().flatten();
         match came {
             Some(true) => {}
-            // What ends with its sender's connection is whole then; what else ends too early is found again when it is moved.
-            Some(false) if matches!(source.body, Incoming::UntilClose) && source.broken.is_none() => return Some(bytes),
+            // What ends with its peer's connection is whole then; what else ends too early is found again when it is moved.
+            Some(false) if receiver.ends_with_connection() && receiver.broken().is_none() => return Some(bytes),
             _ => return None,
         }
     }
 }
 
-/// After how long without a byte a sender pauses.
+/// After how long without a byte a peer pauses.
 enum Pause<'a> {
     /// Nothing waits for what it may send.
     Never,
@@ -210,13 +209,13 @@ enum Pause<'a> {
 
 impl<'a> Pause<'a> {
     /// Patience is had where the body has a length, or so much of it came without a pause that what is left is probably on its way, too.
-    fn of(source: &Source<'a>, coder: Option<&Compressor>, waits: bool, patience: &'a mut Patience) -> Pause<'a> {
+    fn of(receiver: &Receiver<'a>, coder: Option<&Compressor>, waits: bool, patience: &'a mut Patience) -> Pause<'a> {
         let collected = coder.filter(|coder| coder.is_collecting()).map_or(0, |coder| coder.bytes_in());
-        let is_due = source.known_bytes().is_some() || collected >= MUCH;
+        let is_due = receiver.known_bytes().is_some() || collected >= MUCH;
         match waits {
             false => Pause::Never,
             true if is_due && !patience.left.is_zero() => Pause::Patient(patience),
-            true => Pause::Brief(source.timer),
+            true => Pause::Brief(receiver.timer()),
         }
     }
 
@@ -233,11 +232,11 @@ impl<'a> Pause<'a> {
                 more
             }
         };
-        more.transpose().map_err(Broke::Source)
+        more.transpose().map_err(Broke::Receiver)
     }
 }
 
-/// What is left of the patience with a sender whose bytes are held.
+/// What is left of the patience with a peer whose bytes are held.
 pub(super) struct Patience {
     left: Duration,
     /// Bytes that it has sent.
@@ -251,7 +250,7 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// With a sender that has sent so much now.
+    /// With a peer that has sent so much now.
     fn earn(&mut self, sent: u64) {
         let bytes = u32::try_from(sent.saturating_sub(self.seen)).unwrap_or(u32::MAX);
         let earned = PATIENCE.saturating_mul(bytes) / MUCH as u32;
@@ -264,7 +263,7 @@ impl Patience {
 /// and nobody waits for a part of it; what comes whole costs less and comes out smaller.
 const PATIENCE: Duration = Duration::from_millis(3);
 
-/// So long is waited altogether, or a body that trickles in would be held until all of it is there: for a sender that does not earn it back
+/// So long is waited altogether, or a body that trickles in would be held until all of it is there: for a peer that does not earn it back
 /// by sending [`MUCH`] in each [`PATIENCE`], some 40 Mbit/s.
 const ALL_PATIENCE: Duration = Duration::from_millis(20);
 
@@ -275,14 +274,14 @@ const MUCH: u64 = 16 << 10;
 pub(super) async fn settle(
     coder: &mut Compressor,
     step: Step,
-    source: &Source<'_>,
-    sink: &mut Sink<'_>,
+    receiver: &Receiver<'_>,
+    sender: &mut Sender<'_>,
     passage: &mut Option<Passage>,
 ) -> Result<(), Broke> {
-    let output = output(coder, step, source, sink).await?;
+    let output = output(coder, step, receiver, sender).await?;
     let sent = match passage {
-        None => sink.send(&output).await.map_err(Broke::Sink),
-        passage => in_pieces(&output, sink, passage).await,
+        None => sender.send(&output).await.map_err(Broke::Sender),
+        passage => in_pieces(&output, sender, passage).await,
     };
     drop(output);
     coder.delivered();
@@ -292,17 +291,17 @@ pub(super) async fn settle(
 /// Ends the body: hands on what comes out of the coder last, and the trailers.
 pub(super) async fn finish(
     coder: &mut Compressor,
-    source: &Source<'_>,
-    sink: &mut Sink<'_>,
+    receiver: &Receiver<'_>,
+    sender: &mut Sender<'_>,
     passage: &mut Option<Passage>,
 ) -> Result<(), Broke> {
     let step = coder.finish().map_err(|_| Broke::Coder)?;
-    let output = output(coder, step, source, sink).await?;
-    let trailers = trailers(source.trailers());
+    let output = output(coder, step, receiver, sender).await?;
+    let trailers = trailers(receiver.trailers());
     let sent = match passage {
-        None => sink.finish_with(&output, &trailers).await.map_err(Broke::Sink),
-        passage => match in_pieces(&output, sink, passage).await {
-            Ok(()) => sink.finish(&trailers).await.map_err(Broke::Sink),
+        None => sender.finish_with(&output, &trailers).await.map_err(Broke::Sender),
+        passage => match in_pieces(&output, sender, passage).await {
+            Ok(()) => sender.finish(&trailers).await.map_err(Broke::Sender),
             broke => broke,
         },
     };
@@ -312,7 +311,7 @@ pub(super) async fn finish(
 }
 
 /// What has come out of the coder, once its work is done.
-async fn output(coder: &mut Compressor, mut step: Step, source: &Source<'_>, sink: &Sink<'_>) -> Result<Output, Broke> {
+async fn output(coder: &mut Compressor, mut step: Step, receiver: &Receiver<'_>, sender: &Sender<'_>) -> Result<Output, Broke> {
     let mut is_long = false;
     loop {
         match step {
@@ -320,14 +319,14 @@ async fn output(coder: &mut Compressor, mut step: Step, source: &Source<'_>, sin
             Step::Here(ns) => {
                 match is_long {
                     false => turn::whole(ns).await,
-                    true => Box::pin(wanted(Box::pin(turn::whole(ns)), source, sink)).await?,
+                    true => Box::pin(wanted(Box::pin(turn::whole(ns)), receiver, sender)).await?,
                 }
                 step = coder.work().map_err(|_| Broke::Coder)?;
                 is_long = true;
             }
             Step::Away(job) => {
                 // Boxed, so that bodies that are coded in place do not carry the room for it.
-                let finished = Box::pin(wanted(job, source, sink)).await?;
+                let finished = Box::pin(wanted(job, receiver, sender)).await?;
                 coder.resume(finished).map_err(|_| Broke::Coder)?;
                 step = Step::Done;
             }
@@ -336,18 +335,18 @@ async fn output(coder: &mut Compressor, mut step: Step, source: &Source<'_>, sin
 }
 
 /// Waits for work that is done elsewhere, or for its turn, for as long as somebody waits for what comes of it: a client, or a receiver, whose connection is
-/// [gone](crate::io::Writer::gone) has its job cancelled. One that has closed its own half only still listens.
-async fn wanted<W: Future + Unpin>(mut work: W, source: &Source<'_>, sink: &Sink<'_>) -> Result<W::Output, Broke> {
-    let (mut receiver, mut client) = (pin!(sink.writer.gone()), pin!(source.reader.gone()));
+/// [gone](crate::exchange::Sender::gone) has its job cancelled. One that has closed its own half only still listens.
+async fn wanted<W: Future + Unpin>(mut work: W, receiver: &Receiver<'_>, sender: &Sender<'_>) -> Result<W::Output, Broke> {
+    let (mut taker, mut giver) = (pin!(sender.gone()), pin!(receiver.gone()));
     poll_fn(|cx| {
         if let Poll::Ready(done) = Pin::new(&mut work).poll(cx) {
             return Poll::Ready(Ok(done));
         }
-        if receiver.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Err(Broke::Sink(io::ErrorKind::ConnectionReset.into())));
+        if taker.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(Broke::Sender(io::ErrorKind::ConnectionReset.into())));
         }
-        if source.is_client && client.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Err(Broke::Source(Broken::Reset)));
+        if receiver.is_client() && giver.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(Broke::Receiver(Broken::Reset)));
         }
         Poll::Pending
     })
@@ -355,11 +354,11 @@ async fn wanted<W: Future + Unpin>(mut work: W, source: &Source<'_>, sink: &Sink
 }
 
 /// Sends what a coder has made, through the filters behind it.
-async fn in_pieces(mut output: &[u8], sink: &mut Sink<'_>, passage: &mut Option<Passage>) -> Result<(), Broke> {
+async fn in_pieces(mut output: &[u8], sender: &mut Sender<'_>, passage: &mut Option<Passage>) -> Result<(), Broke> {
     while !output.is_empty() {
-        let n = admitted(passage, Reach::Only(Side::Behind), output, sink).await?;
+        let n = admitted(passage, Reach::Only(Side::Behind), output, sender).await?;
         let (piece, rest) = output.split_at(n.min(output.len()));
-        sink.send(piece).await.map_err(Broke::Sink)?;
+        sender.send(piece).await.map_err(Broke::Sender)?;
         output = rest;
     }
     Ok(())

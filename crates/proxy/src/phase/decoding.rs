@@ -1,14 +1,15 @@
 //! Bodies that are decoded: what is decided, and the way through decoders, and behind them through a coder where both were asked for.
 //!
 //! ```text
-//! Source -> decoders -> filters (before the coder -> coder -> behind it) -> Sink
+//! Receiver -> decoders -> filters (before the coder -> coder -> behind it) -> Sender
 //! ```
 //!
 //! Both directions go this way. Who asks for nothing to be decoded passes it by at one look at an `Option`.
 
+use crate::exchange::{Part, Receiver, Sender};
 use crate::figures::{CountedDecoder, Figures};
 use crate::filter::{Passage, Reach, Side};
-use crate::io::{Part, Sink, Source, turn};
+use crate::io::turn;
 use crate::phase::body::{self, Broke, Patience};
 use crate::phase::transfer::Failure;
 use crate::phase::{coding, prepare};
@@ -100,8 +101,8 @@ pub fn request(stream: &mut Stream, chosen: &mut Option<Box<DecodePlan>>) {
 
 /// Sends a request's body, decoded.
 pub async fn upload(
-    up: &mut Source<'_>,
-    sink: &mut Sink<'_>,
+    up: &mut Receiver<'_>,
+    sender: &mut Sender<'_>,
     DecodePlan { plan, limits }: DecodePlan,
     coder: Option<&mut Compressor>,
     worker: &Worker,
@@ -113,7 +114,7 @@ pub async fn upload(
         return Err(Broke::Decoder(Fault::Memory));
     };
     let mut decoder = CountedDecoder::new(Box::new(decoder), figures, true);
-    let result = pass(up, sink, &mut decoder.decoder, coder, passage).await;
+    let result = pass(up, sender, &mut decoder.decoder, coder, passage).await;
     decoder.note(&result);
     result
 }
@@ -121,8 +122,8 @@ pub async fn upload(
 /// Moves a body through a decoder, and a coder if there is one. All that can be decoded of what was sent before a pause reaches the
 /// receiver.
 pub async fn pass(
-    source: &mut Source<'_>,
-    sink: &mut Sink<'_>,
+    receiver: &mut Receiver<'_>,
+    sender: &mut Sender<'_>,
     decoder: &mut Decompressor,
     mut coder: Option<&mut Compressor>,
     mut passage: Option<Passage>,
@@ -135,30 +136,30 @@ pub async fn pass(
     loop {
         let waiting = match drains {
             true => 0,
-            false => match source.part().map_err(Broke::Source)? {
+            false => match receiver.part().map_err(Broke::Receiver)? {
                 Some(Part::Data(n)) => n,
                 Some(Part::End) => {
                     decoder.finish().map_err(Broke::Decoder)?;
-                    deliver(decoder, coder.as_deref_mut(), source, sink, &mut passage).await?;
+                    deliver(decoder, coder.as_deref_mut(), receiver, sender, &mut passage).await?;
                     return match coder {
-                        Some(coder) => body::finish(coder, source, sink, &mut passage).await,
-                        None => sink.finish(&body::trailers(source.trailers())).await.map_err(Broke::Sink),
+                        Some(coder) => body::finish(coder, receiver, sender, &mut passage).await,
+                        None => sender.finish(&body::trailers(receiver.trailers())).await.map_err(Broke::Sender),
                     };
                 }
                 None => {
                     let pending = coder.as_ref().is_some_and(|coder| coder.has_pending());
-                    let waits = pending || !sink.out.is_empty() || !decoder.output().is_empty();
-                    if !body::more_soon(source, coder.as_deref(), waits, &mut patience).await? {
+                    let waits = pending || sender.has_waiting() || !decoder.output().is_empty();
+                    if !body::more_soon(receiver, coder.as_deref(), waits, &mut patience).await? {
                         holds = false;
-                        deliver(decoder, coder.as_deref_mut(), source, sink, &mut passage).await?;
+                        deliver(decoder, coder.as_deref_mut(), receiver, sender, &mut passage).await?;
                         decoder.relax();
                         if let Some(coder) = coder.as_deref_mut() {
                             let step = coder.pause().map_err(|_| Broke::Coder)?;
-                            body::settle(coder, step, source, sink, &mut passage).await?;
+                            body::settle(coder, step, receiver, sender, &mut passage).await?;
                         }
-                        sink.flush().await.map_err(Broke::Sink)?;
+                        sender.flush().await.map_err(Broke::Sender)?;
                         patience = Patience::default();
-                        source.more().await.map_err(Broke::Source)?;
+                        receiver.more().await.map_err(Broke::Receiver)?;
                     }
                     continue;
                 }
@@ -167,15 +168,15 @@ pub async fn pass(
         let expected = if drains { PIECE_BYTES } else { waiting.saturating_mul(USUAL_RATIO) };
         turn::stream(expected).await;
         let before = decoder.bytes_out();
-        let pushed = decoder.push(source.data(waiting)).map_err(Broke::Decoder)?;
+        let pushed = decoder.push(receiver.data(waiting)).map_err(Broke::Decoder)?;
         // Little that comes in can make much work.
         turn::took((decoder.bytes_out() - before).saturating_sub(expected as u64) as usize);
-        source.count(pushed.taken);
-        source.consume(pushed.taken);
+        receiver.count(pushed.taken);
+        receiver.consume(pushed.taken);
         drains = pushed.more && pushed.taken == waiting;
         holds &= decoder.is_suspect();
         if !holds {
-            deliver(decoder, coder.as_deref_mut(), source, sink, &mut passage).await?;
+            deliver(decoder, coder.as_deref_mut(), receiver, sender, &mut passage).await?;
         }
     }
 }
@@ -184,20 +185,20 @@ pub async fn pass(
 async fn deliver(
     decoder: &mut Decompressor,
     mut coder: Option<&mut Compressor>,
-    source: &Source<'_>,
-    sink: &mut Sink<'_>,
+    receiver: &Receiver<'_>,
+    sender: &mut Sender<'_>,
     passage: &mut Option<Passage>,
 ) -> Result<(), Broke> {
     let reach = if coder.is_some() { Reach::Only(Side::Before) } else { Reach::All };
     let mut output = decoder.output();
     while !output.is_empty() {
-        let n = body::admitted(passage, reach, output, sink).await?;
+        let n = body::admitted(passage, reach, output, sender).await?;
         let (piece, rest) = output.split_at(n.min(output.len()));
         match coder.as_deref_mut() {
-            None => sink.send(piece).await.map_err(Broke::Sink)?,
+            None => sender.send(piece).await.map_err(Broke::Sender)?,
             Some(coder) => {
                 let step = coder.feed(piece).map_err(|_| Broke::Coder)?;
-                body::settle(coder, step, source, sink, passage).await?;
+                body::settle(coder, step, receiver, sender, passage).await?;
             }
         }
         output = rest;

@@ -1,9 +1,10 @@
 //! The end of a stream: counted and logged.
 
 use crate::counters::Counters;
+use crate::exchange::Client;
 use crate::facts::{Decoding, Facts, Times};
 use crate::io::clock;
-use crate::phase::{Client, answer, record};
+use crate::phase::{answer, record};
 use crate::session::Session;
 use crate::settings::Mode;
 use crate::stream::Stream;
@@ -33,16 +34,14 @@ pub fn stream(stream: &mut Stream) {
 
 /// A connection without a byte of a request: closed by its client, or too slow. Answered, counted and logged as half a request is,
 /// unless `option http-ignore-probes` says otherwise.
-pub async fn silent(client: &mut Client, session: &Rc<Session>, who: Who) {
+pub async fn silent(client: &mut Client<'_>, session: &Rc<Session>, who: Who) {
     if session.frontend().options.ignore_probes {
         return;
     }
     let cause = if who == Who::ClientTimeout { Cause::Timeout } else { Cause::Closed };
     let abort = Abort::new(who, Phase::Request, cause);
     let mut stream = Stream::new(session, session.accepted);
-    let mut out = session.worker.take_scratch();
-    answer::to_abort(client, &mut stream, &mut out, abort).await;
-    session.worker.give_scratch(out);
+    answer::to_abort(client, &mut stream, abort).await;
     // A client that has closed altogether cannot be answered: that is no other end.
     stream.facts.abort = Some(abort);
     self::stream(&mut stream);

@@ -14,20 +14,17 @@
 //! variable for one, may be there now. An action that waits (`track-sc0`, `capture`) is where they go on, and so is what follows a name
 //! that was looked up.
 
+use crate::exchange::{Client, Receiver};
 use crate::inspection::{BYTES, Side, lend};
-use crate::io::{Incoming, Source, clock};
-use crate::phase::Client;
+use crate::io::clock;
 use crate::rules::{self, Cursor, Flow, Wait};
 use crate::script::{self, Applet};
-use crate::session::Session;
 use crate::settings::{Mode, TcpRules};
 use crate::stream::Stream;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, Instant};
-use terse_http::h1::{self, Parsed};
-use terse_message::{Malformed, Version};
+use terse_message::Version;
 use terse_sample::Needs;
 
 /// What rules on bytes have decided.
@@ -45,16 +42,16 @@ pub enum Decision {
 }
 
 /// Runs a proxy's `tcp-request content` rules, whose expressions need `looks`.
-pub async fn request(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, looks: Needs) -> Decision {
+pub async fn request(client: &mut Client<'_>, stream: &mut Stream, tcp: &TcpRules, looks: Needs) -> Decision {
     let session = stream.facts.session.clone();
     let sniffs = session.frontend().mode == Mode::Tcp && looks.has(Needs::REQUEST);
-    if stream.facts.version.is_none() && looks.has_any(BYTES) && client.buffer.is_empty() && client.io.has_ended() {
+    if stream.facts.version.is_none() && looks.has_any(BYTES) && client.bytes().is_empty() && client.has_ended() {
         // Clients that speak first have often spoken by now.
-        more(client, &session).await;
+        client.more_patiently(&session.worker.pools).await;
     }
     let (mut at, mut delay) = (Cursor::default(), Delay::new(tcp.inspect_delay));
     loop {
-        let flow = lend(&mut client.buffer, stream, Side::Request, delay.is_running(), |stream| {
+        let flow = lend(client, stream, Side::Request, delay.is_running(), |stream| {
             if sniffs {
                 sniff(stream);
             }
@@ -62,22 +59,21 @@ pub async fn request(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, l
         });
         match played(stream, flow, &mut delay).await {
             Flow::Next if !at.is_behind(&tcp.content) => continue,
-            Flow::More => delay.wait(more(client, &session)).await,
+            Flow::More => delay.wait(client.more_patiently(&session.worker.pools)).await,
             flow => return decision(flow),
         }
     }
 }
 
 /// Runs a backend's `tcp-response content` rules.
-pub async fn response(down: &mut Source<'_>, stream: &mut Stream, tcp: &TcpRules) -> Decision {
+pub async fn response(down: &mut Receiver<'_>, stream: &mut Stream, tcp: &TcpRules) -> Decision {
     let (mut at, mut delay) = (Cursor::default(), Delay::new(tcp.server_delay));
     loop {
-        let flow = lend(down.buffer, stream, Side::Response, delay.is_running(), |stream| {
-            rules::run_from(&tcp.server_content, &mut at, stream)
-        });
+        let flow =
+            lend(down, stream, Side::Response, delay.is_running(), |stream| rules::run_from(&tcp.server_content, &mut at, stream));
         match played(stream, flow, &mut delay).await {
             Flow::Next if !at.is_behind(&tcp.server_content) => continue,
-            Flow::More => delay.wait(more_of(down)).await,
+            Flow::More => delay.wait(down.more_ahead()).await,
             flow => return decision(flow),
         }
     }
@@ -140,60 +136,15 @@ impl Delay {
     }
 }
 
-/// Reads what the client sends next; false when nothing more comes. While it waits with nothing in hand, it holds no buffer.
-async fn more(client: &mut Client, session: &Session) -> bool {
-    let Client { io, buffer, .. } = client;
-    loop {
-        buffer.release_if_empty();
-        if buffer.is_released() {
-            if poll_fn(|cx| io.poll_readable(cx)).await.is_err() {
-                return false;
-            }
-            *buffer = session.worker.pools.small.get().await;
-        }
-        let read = poll_fn(|cx| match io.split().0.poll_read(cx, buffer) {
-            // It seemed readable and was not: then the buffer is given back.
-            Poll::Pending if buffer.is_empty() => Poll::Ready(None),
-            poll => poll.map(Some),
-        });
-        match read.await {
-            None => {}
-            Some(read) => return read.is_ok_and(|n| n > 0),
-        }
-    }
-}
-
-/// Reads what the server sends next; false when nothing more comes.
-pub(super) async fn more_of(down: &mut Source<'_>) -> bool {
-    let open = matches!(down.body, Incoming::UntilClose);
-    let came = match down.more().await {
-        Ok(()) => true,
-        Err(broken) => {
-            // The kernel tells a reset once.
-            down.broken = Some(broken);
-            false
-        }
-    };
-    if open && down.body.is_done() {
-        // What has come before the end still has to go on; the end is found again behind it.
-        *down.body = Incoming::UntilClose;
-        return false;
-    }
-    came
-}
-
 /// In mode tcp, rules may still ask what a request says: it is read where it lies, and nothing is done to it.
 fn sniff(stream: &mut Stream) {
     let Some(inspection) = stream.facts.inspection.as_deref() else { return };
     if !stream.request.is_empty() {
         return;
     }
-    let parsed = h1::parse_request(inspection.bytes(Side::Request), &mut stream.request);
-    inspection.doubt.head.set(parsed == Ok(Parsed::Partial) && inspection.is_open());
-    if !matches!(parsed, Ok(Parsed::Complete(_))) {
-        stream.request.clear();
-    }
-    if parsed == Err(Malformed::Preface) {
+    let (is_partial, preface) = inspection.sniff(&mut stream.request);
+    inspection.doubt.head.set(is_partial && inspection.is_open());
+    if preface {
         // It has the form of a request (RFC 9113 section 3.4).
         stream.request.set_method(b"PRI");
         stream.request.set_target(b"*");

@@ -3,10 +3,10 @@
 use crate::cache::Hit;
 use crate::counters::{Counter, Counters};
 use crate::deferral;
+use crate::exchange::Client;
 use crate::inspection::lend_if;
-use crate::io::Transport;
 use crate::phase::inspect::{self, Decision};
-use crate::phase::{Client, handshake, read};
+use crate::phase::read;
 use crate::reply::{Answer, Pieces};
 use crate::rules::{self, Cursor, Flow, Rule, Wait};
 use crate::script::{self, Applet};
@@ -17,7 +17,7 @@ use crate::stream::Stream;
 use socket2::SockRef;
 use std::rc::Rc;
 use std::sync::Arc;
-use terse_message::Abort;
+use terse_message::{Abort, Cause, Phase, Who};
 use terse_sample::Needs;
 
 /// What a rule has decided.
@@ -70,23 +70,23 @@ fn monitored(stream: &mut Stream) -> Option<Answer> {
 }
 
 /// Runs `tcp-request connection`; false when the connection is refused.
-pub fn connection(session: &Rc<Session>, io: &Transport) -> bool {
-    accepts(session, io, &session.frontend().tcp.connection, |counters| &counters.denied_connections)
+pub fn connection(session: &Rc<Session>, socket: &SockRef<'_>) -> bool {
+    accepts(session, socket, &session.frontend().tcp.connection, |counters| &counters.denied_connections)
 }
 
 /// Runs `tcp-request session`; false when the connection is refused.
-pub fn session(session: &Rc<Session>, io: &Transport) -> bool {
-    accepts(session, io, &session.frontend().tcp.session, |counters| &counters.denied_sessions)
+pub fn session(session: &Rc<Session>, socket: &SockRef<'_>) -> bool {
+    accepts(session, socket, &session.frontend().tcp.session, |counters| &counters.denied_sessions)
 }
 
 /// Rules from before there is a stream get one of their own; what they leave in the session stays.
-fn accepts(session: &Rc<Session>, io: &Transport, rules: &[Arc<Rule>], denied: fn(&Counters) -> &Counter) -> bool {
+fn accepts(session: &Rc<Session>, socket: &SockRef<'_>, rules: &[Arc<Rule>], denied: fn(&Counters) -> &Counter) -> bool {
     if rules.is_empty() {
         return true;
     }
     let mut stream = Stream::new(session, session.accepted);
     let accepted = matches!(rules::run(rules, &mut stream), Flow::Next | Flow::Stop);
-    mark(&mut stream, &io.socket());
+    mark(&mut stream, socket);
     if !accepted {
         denied(session.frontend().tally.of(session.worker.index)).add(1);
         session.address_counters().inspect(|counters| denied(counters).add(1));
@@ -102,12 +102,12 @@ pub fn mark(stream: &mut Stream, socket: &SockRef<'_>) {
 }
 
 /// Runs a proxy's `tcp-request content` rules on a request, before its others see it.
-pub async fn content(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, looks: Needs) -> Option<Verdict> {
+pub async fn content(client: &mut Client<'_>, stream: &mut Stream, tcp: &TcpRules, looks: Needs) -> Option<Verdict> {
     if tcp.content.is_empty() {
         return None;
     }
     let decision = Box::pin(inspect::request(client, stream, tcp, looks)).await;
-    mark(stream, &client.io.socket());
+    mark(stream, &client.socket());
     match decision {
         Decision::Pass | Decision::Http => None,
         // Where a service takes over is refused in mode http, and where bytes have turned out to be HTTP it comes too late.
@@ -116,7 +116,7 @@ pub async fn content(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, l
 }
 
 /// Runs the frontend's `http-request` rules, and asks its service.
-pub async fn frontend(client: &mut Client, stream: &mut Stream) -> Result<Option<Verdict>, Abort> {
+pub async fn frontend(client: &mut Client<'_>, stream: &mut Stream) -> Result<Option<Verdict>, Abort> {
     let worker = stream.facts.session.worker.clone();
     let frontend = &worker.plan.frontends[stream.facts.session.frontend];
     let verdict = run(client, stream, &frontend.request_rules, frontend.looks).await?;
@@ -124,7 +124,7 @@ pub async fn frontend(client: &mut Client, stream: &mut Stream) -> Result<Option
 }
 
 /// Runs the backend's rules on the request and asks its service, when it is not the other half of the frontend.
-pub async fn backend(client: &mut Client, stream: &mut Stream) -> Result<Option<Verdict>, Abort> {
+pub async fn backend(client: &mut Client<'_>, stream: &mut Stream) -> Result<Option<Verdict>, Abort> {
     let Some(backend) = stream.facts.backend.clone() else { return Ok(None) };
     if let Some(verdict) = content(client, stream, &backend.tcp, backend.looks).await {
         return Ok(Some(verdict));
@@ -137,7 +137,7 @@ fn serve(service: Option<&Arc<dyn Service>>, stream: &Stream) -> Option<Verdict>
     service.filter(|service| service.takes(stream)).map(|service| Verdict::Serve(service.clone()))
 }
 
-async fn run(client: &mut Client, stream: &mut Stream, rules: &[Arc<Rule>], looks: Needs) -> Result<Option<Verdict>, Abort> {
+async fn run(client: &mut Client<'_>, stream: &mut Stream, rules: &[Arc<Rule>], looks: Needs) -> Result<Option<Verdict>, Abort> {
     if rules.is_empty() {
         return Ok(None);
     }
@@ -182,26 +182,35 @@ async fn run(client: &mut Client, stream: &mut Stream, rules: &[Arc<Rule>], look
 }
 
 /// Does what rules want done before the request goes on: marks on packets, a 103 response ahead.
-async fn ahead(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
-    mark(stream, &client.io.socket());
+async fn ahead(client: &mut Client<'_>, stream: &mut Stream) -> Result<(), Abort> {
+    mark(stream, &client.socket());
     match stream.facts.changed_mut().and_then(|changes| changes.hints.take()) {
         Some(mut hints) => read::interim(client, stream, &mut hints).await,
         None => Ok(()),
     }
 }
 
-async fn wait_for(client: &mut Client, stream: &mut Stream, wait: Wait) -> Result<(), Abort> {
+/// Waits for the handshake of a client whose request came ahead of it.
+async fn settled(client: &mut Client<'_>, stream: &Stream) -> Result<(), Abort> {
+    let timeouts = &stream.facts.session.frontend().timeouts;
+    client.settled(timeouts.client_handshake.or(timeouts.client)).await.map_err(|failure| match failure.cause {
+        terse_tls::Cause::Timeout => Abort::new(Who::ClientTimeout, Phase::Request, Cause::Timeout),
+        _ => Abort::new(Who::Client, Phase::Request, Cause::Closed),
+    })
+}
+
+async fn wait_for(client: &mut Client<'_>, stream: &mut Stream, wait: Wait) -> Result<(), Abort> {
     match wait {
         Wait::Body(wait) => read::some_of_body(client, stream, wait).await,
         Wait::Name(wait) => {
             wait.run(stream).await;
             Ok(())
         }
-        Wait::Handshake => handshake::settled(client, stream).await,
+        Wait::Handshake => settled(client, stream).await,
         Wait::Pause(time) => {
-            client.timer.set(Some(time));
-            client.timer.expired().await;
-            client.timer.clear();
+            client.timer().set(Some(time));
+            client.timer().expired().await;
+            client.timer().clear();
             Ok(())
         }
     }

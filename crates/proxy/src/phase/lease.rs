@@ -1,7 +1,7 @@
 //! A stream of a server's connection of HTTP/2 for a request: of one that is there, or of one that is made.
 
 use crate::connection::upstream;
-use crate::phase::Client;
+use crate::exchange::Client;
 use crate::phase::waiting::{Waited, Watch, wait};
 use crate::plan::roll::Held;
 use crate::server::{self, Errand, Key, Lease, Leased, Making, Outcome, ServerConnection, Told, Wanted};
@@ -76,7 +76,7 @@ pub fn at_once(stream: &Stream, ask: &Ask<'_>) -> Option<Leased> {
 }
 
 /// Finds a stream, or waits for a connection that is made.
-pub async fn stream(client: &mut Client, watches: Option<Watch<'_>>, stream: &mut Stream, ask: Ask<'_>) -> Got {
+pub async fn stream(client: &mut Client<'_>, watches: Option<Watch<'_>>, stream: &mut Stream, ask: Ask<'_>) -> Got {
     let Ask { backend, server, wanted, upgrades } = ask;
     let worker = stream.facts.session.worker.clone();
     let key = Key::of(&wanted, server.settings().follows_clients());
@@ -92,7 +92,7 @@ pub async fn stream(client: &mut Client, watches: Option<Watch<'_>>, stream: &mu
             Lease::None => make(&worker, stream, backend, server, &wanted, key.clone()),
         };
         if !std::mem::replace(&mut waits, true) {
-            client.timer.set(stream.facts.timeouts().connect);
+            client.timer().set(stream.facts.timeouts().connect);
         }
         let told = match wait(client, watches, pin!(making.wait())).await {
             Waited::Done(told) => told,
@@ -119,9 +119,15 @@ pub async fn stream(client: &mut Client, watches: Option<Watch<'_>>, stream: &mu
 }
 
 /// Waits for what a server says of itself, where a request depends on that (RFC 8441 section 3).
-async fn known(client: &mut Client, watches: Option<Watch<'_>>, leased: Leased, upgrades: bool, limit: Option<Duration>) -> Got {
+async fn known(
+    client: &mut Client<'_>,
+    watches: Option<Watch<'_>>,
+    leased: Leased,
+    upgrades: bool,
+    limit: Option<Duration>,
+) -> Got {
     if upgrades && let Some(stream) = leased.connection.io.stream() {
-        client.timer.set(limit);
+        client.timer().set(limit);
         match wait(client, watches, pin!(stream.connection().known())).await {
             Waited::Done(()) => {}
             Waited::Late => return Got::LATE,

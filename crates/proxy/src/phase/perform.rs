@@ -1,8 +1,9 @@
 //! A service that a program has registered answers, as a server would whose connection ends in this process.
 
-use crate::io::{Transport, clock};
+use crate::exchange::{Client, Ended};
+use crate::io::clock;
 use crate::phase::persist::Bound;
-use crate::phase::{Client, Next, answer, converse, prepare, transfer};
+use crate::phase::{answer, prepare, transfer};
 use crate::reply;
 use crate::script::{self, Applet};
 use crate::server::ServerConnection;
@@ -15,11 +16,10 @@ use terse_message::{Abort, Cause, Phase, Who};
 use tokio::net::UnixStream;
 
 /// Has the service answer, to the end of what it does.
-pub async fn run(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, service: Arc<dyn Applet>) -> Result<Next, Abort> {
+pub async fn run(client: &mut Client<'_>, stream: &mut Stream, service: Arc<dyn Applet>) -> Result<Ended, Abort> {
     let mut connection = enter(stream, service)?;
-    let mut exchange = prepare::request(stream, Bound::default());
-    let result = transfer::run(client, &mut connection, stream, &mut exchange, out).await;
-    converse::leave(stream, &mut exchange);
+    let mut exchange = prepare::request(client, stream, Bound::default());
+    let result = transfer::run(client, &mut connection, stream, &mut exchange).await;
     // A service that is not done with its answer has nobody left to give it to.
     drop(connection);
     if result.is_ok() {
@@ -29,22 +29,22 @@ pub async fn run(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, se
     let failed = stage.is_some_and(|stage| stage.has_failed());
     stage.inspect(|stage| stage.clear());
     match result {
-        Ok(next) => {
+        Ok(ended) => {
             stream.facts.abort = Some(ANSWERED);
-            Ok(next)
+            Ok(ended)
         }
         Err(_) if failed && stream.facts.status == 0 => {
             stream.facts.abort = Some(ANSWERED);
-            out.clear();
+            client.take_back();
             let page = reply::page(stream, 500);
-            answer::send(client, stream, out, &page).await
+            answer::send(client, stream, &page).await
         }
         Err(failure) => Err(failure.abort),
     }
 }
 
 /// Has the service serve a connection in mode tcp, to the end of both.
-pub async fn bytes(client: &mut Client, stream: &mut Stream, service: Arc<dyn Applet>) -> Result<(), Abort> {
+pub async fn bytes(client: &mut Client<'_>, stream: &mut Stream, service: Arc<dyn Applet>) -> Result<(), Abort> {
     let mut connection = enter(stream, service)?;
     let result = tunnel::connected(client, stream, &mut connection).await;
     stream.facts.stage.get().inspect(|stage| stage.clear());
@@ -77,5 +77,5 @@ fn connection(io: UnixStream, stream: &Stream) -> ServerConnection {
     let worker = &session.worker;
     // The other end is the script's.
     let counted = Some(worker.plan.descriptors.count(2));
-    ServerConnection { counted, ..ServerConnection::new(Transport::Unix(io), &worker.wheel, session.number) }
+    ServerConnection::to_service(io, &worker.wheel, session.number, counted)
 }

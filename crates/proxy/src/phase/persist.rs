@@ -1,8 +1,8 @@
 //! What a backend's lines say about the server of a request, around the cookie: `force-persist`, `ignore-persist`, `use-server` and
 //! `persist rdp-cookie` before it, `stick` behind it.
 
+use crate::exchange::Client;
 use crate::inspection::lend_if;
-use crate::phase::Client;
 use crate::phase::prepare::Exchange;
 use crate::stick::{self, Persistence};
 use crate::stream::Stream;
@@ -17,7 +17,7 @@ pub struct Bound {
 }
 
 /// Asks the lines that come before the cookie.
-pub fn before(client: &mut Client, stream: &mut Stream) -> Bound {
+pub fn before(client: &mut Client<'_>, stream: &mut Stream) -> Bound {
     let Some(backend) = stream.facts.backend.clone() else { return Bound::default() };
     let Some(sticking) = &backend.sticking else { return Bound::default() };
     lend_if(client, stream, backend.looks, |stream| {
@@ -29,7 +29,7 @@ pub fn before(client: &mut Client, stream: &mut Stream) -> Bound {
 }
 
 /// Asks the lines that come behind it.
-pub fn behind(client: &mut Client, stream: &mut Stream, exchange: &mut Exchange) {
+pub fn behind(client: &mut Client<'_>, stream: &mut Stream, exchange: &mut Exchange) {
     let Some(backend) = stream.facts.backend.clone() else { return };
     let Some(sticking) = &backend.sticking else { return };
     lend_if(client, stream, backend.looks, |stream| {

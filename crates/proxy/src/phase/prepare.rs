@@ -1,7 +1,7 @@
 //! Preparing a request for the server: what ends at this hop goes, what the configuration adds comes.
 
-use crate::io::Incoming;
-use crate::io::replay::Recording;
+use crate::exchange::Client;
+use crate::exchange::replay::Recording;
 use crate::phase::decoding::DecodePlan;
 use crate::phase::persist::Bound;
 use crate::phase::transfer::CodePlan;
@@ -21,8 +21,6 @@ use terse_tls::Secured;
 
 /// A request on its way to a server, over all attempts.
 pub struct Exchange {
-    /// What is left of the request's body.
-    pub upload: Incoming,
     /// Whether bytes of the body have been taken from the client's connection.
     pub body_begun: bool,
     /// What was sent of the body in the attempt that failed.
@@ -70,17 +68,10 @@ impl Exchange {
     pub fn is_repeatable(&self) -> bool {
         !self.body_begun || self.recording.as_ref().is_some_and(Recording::is_whole)
     }
-
-    /// Puts what was sent of the body in front of the rest, for another attempt.
-    pub fn rewind(&mut self) {
-        if let Some(recording) = self.recording.take() {
-            self.upload = recording.rewind(std::mem::take(&mut self.upload)).0;
-        }
-    }
 }
 
 /// Edits the stream's request for the server.
-pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
+pub fn request(client: &mut Client<'_>, stream: &mut Stream, bound: Bound) -> Exchange {
     let session = stream.facts.session.clone();
     let frontend = session.frontend();
     let plan = &session.worker.plan;
@@ -156,9 +147,8 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
     {
         stream.request.fields.push(name, id);
     }
-    let request = &stream.request;
+    client.begin(&stream.request);
     Exchange {
-        upload: Incoming::of(request),
         body_begun: false,
         recording: None,
         keep_client: persistence.keep_alive && mode != ConnectionMode::Close,
@@ -210,7 +200,6 @@ fn affinity(stream: &Stream, backend: &Backend, bound: Bound) -> Affinity {
 /// The same for a connection of bytes.
 pub fn bytes(bound: Bound) -> Exchange {
     Exchange {
-        upload: Incoming::UntilClose,
         body_begun: false,
         recording: None,
         keep_client: false,

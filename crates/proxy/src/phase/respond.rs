@@ -2,13 +2,12 @@
 
 use crate::cache::is_unsafe;
 use crate::evidence;
+use crate::exchange::{Broken, Fate, NoHead, Part, Peer, Receiver, Sender};
 use crate::facts::Facts;
 use crate::figures::{CountedCoder, CountedDecoder};
 use crate::filter::{self, Direction};
 use crate::inspection::{self, Side, lend};
-use crate::io::http2::Fate;
-use crate::io::source::Incoming;
-use crate::io::{Broken, Http2Stream, Part, Peer, Sink, Source, clock};
+use crate::io::clock;
 use crate::log::Origin;
 use crate::phase::assign::went_early_unasked;
 use crate::phase::body::{self, Broke};
@@ -30,7 +29,6 @@ use std::sync::Arc;
 use terse_balance::Affinity;
 use terse_compress::decode::{Ask, Decompressor};
 use terse_compress::{self as compress, Effective, Offer, Reason, Verdict, policy};
-use terse_http::h1::{self, Parsed};
 use terse_message::hop::{is_asked_for, says_close};
 use terse_message::{Abort, BodyLength, Cause, Conformance, Known, Malformed, Persistence, Phase, Response, Version, Who, list};
 use terse_sample::Needs;
@@ -60,9 +58,14 @@ pub struct Reply<'a> {
 }
 
 /// Reads the response and brings it to the client.
-pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>) -> Result<(), Failure> {
+pub async fn run(
+    down: &mut Receiver<'_>,
+    sender: &mut Sender<'_>,
+    stream: &mut Stream,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
     let session = stream.facts.session.clone();
-    let persistence = head(down, sink, stream, reply).await?;
+    let persistence = head(down, sender, stream, reply).await?;
     let sending = reply.sending;
     // What is not whole is expected to be, unless the server says that it closes.
     reply.keep_client &= sending.whole.get() || sending.goes_on() && persistence.keep_alive;
@@ -73,14 +76,13 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
         && !(reply.upgrade
             && persistence.upgrade
             && is_asked_for(&stream.request.fields, &stream.response.fields)
-            && sink.accepts(&stream.response))
+            && sender.accepts(&stream.response))
     {
         return Err(junk(Cause::Malformed));
     }
     let switches = changes || is_tunnel(stream);
-    *down.body = Incoming::of_response(&stream.response);
-    reply.server_keeps =
-        persistence.keep_alive && reply.mode == ConnectionMode::KeepAlive && !matches!(down.body, Incoming::UntilClose);
+    down.begin(&stream.response);
+    reply.server_keeps = persistence.keep_alive && reply.mode == ConnectionMode::KeepAlive && !down.ends_with_connection();
     if stream.response.must_close {
         (reply.server_keeps, reply.keep_client) = (false, false);
     }
@@ -92,7 +94,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
         session.is_known.set(true);
         stream.facts.server_http2.iter().for_each(|connection| connection.keep_to(session.number));
     }
-    content(down, sink, stream, reply).await?;
+    content(down, sender, stream, reply).await?;
     if let Some(backend) = stream.facts.backend.clone()
         && backend.sticking.is_some()
     {
@@ -101,7 +103,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     // What rules take from the head is still true of the body, and what they add counts too; a cookie of ours does not.
     let is_private = |stream: &Stream| reply.offer.is_some_and(|offer| offer.is_private(&stream.response));
     let mut private = is_private(stream);
-    judge(down, sink, stream, &session).await?;
+    judge(down, sender, stream, &session).await?;
     private |= is_private(stream);
     if let (Some(backend), Some(server)) = (&stream.facts.backend, &stream.facts.server) {
         let farm = &backend.farm;
@@ -114,10 +116,10 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
         }
     }
     if switches {
-        return Box::pin(switch(sink, stream, reply, &session)).await;
+        return Box::pin(switch(sender, stream, reply, &session)).await;
     }
     stream.facts.hops.0 = Some(policy::hop(stream.facts.server_link(), coding::body(&stream.response.fields)).layer);
-    deliver(down, sink, stream, reply, private).await
+    deliver(down, sender, stream, reply, private).await
 }
 
 /// Whether a server that refuses wants a proof that then counts for its connection: NTLM, Negotiate.
@@ -128,7 +130,12 @@ fn knows_user_by_connection(response: &Response) -> bool {
 }
 
 /// Brings a stored response, whose head is the stream's, to the client.
-pub async fn stored(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>) -> Result<(), Failure> {
+pub async fn stored(
+    down: &mut Receiver<'_>,
+    sender: &mut Sender<'_>,
+    stream: &mut Stream,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
     let session = stream.facts.session.clone();
     stream.has_response = true;
     stream.facts.figures.phase.set(Phase::Data);
@@ -137,15 +144,15 @@ pub async fn stored(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Str
     stream.facts.count_status(stream.response.status);
     let is_private = |stream: &Stream| reply.offer.is_some_and(|offer| offer.is_private(&stream.response));
     let mut private = is_private(stream);
-    judge(down, sink, stream, &session).await?;
+    judge(down, sender, stream, &session).await?;
     private |= is_private(stream);
-    deliver(down, sink, stream, reply, private).await
+    deliver(down, sender, stream, reply, private).await
 }
 
 /// Brings a response that rules have judged to the client. `private`: it is one user's own.
 async fn deliver(
-    down: &mut Source<'_>,
-    sink: &mut Sink<'_>,
+    down: &mut Receiver<'_>,
+    sender: &mut Sender<'_>,
     stream: &mut Stream,
     reply: &mut Reply<'_>,
     private: bool,
@@ -199,56 +206,56 @@ async fn deliver(
         without_body(&mut stream.response);
     }
     let keep = reply.keep_client && session.worker.is_running();
-    reply.keep_client = sink.response(&mut stream.response, keep, &peer(&stream.facts, version));
-    sink.unstored = hop.stores.then_some(sink.out.len());
+    reply.keep_client = sender.response(&mut stream.response, keep, &peer(&stream.facts, version));
+    sender.store_behind(hop.stores);
     stream.facts.status = stream.response.status;
     stream.facts.figures.head_at.set(stream.facts.figures.bytes_out.get());
     record::step_or_soon(stream, Origin::Response, Mode::Http);
-    let written = sink.written;
-    if !matches!(stream.response.body, BodyLength::None | BodyLength::Exact(0)) && !unwanted && sink.is_closed() {
+    let written = sender.written;
+    if !matches!(stream.response.body, BodyLength::None | BodyLength::Exact(0)) && !unwanted && sender.is_closed() {
         // Nothing is read or coded for a client that takes nothing.
-        let opened = script::beside(stream, Box::pin(sink.opened()).as_mut()).await;
+        let opened = script::beside(stream, Box::pin(sender.opened()).as_mut()).await;
         opened.map_err(|error| to_client(&error))?;
         down.is_frugal = false;
     }
     if let Some(recording) = stream.facts.caching.as_mut().and_then(|caching| caching.recording.take()) {
-        down.listener = Some(recording);
+        down.tell(recording);
     }
     if stream.facts.compression == Some(Reason::TypeNotListed)
         && !private
         && decoder.is_none()
-        && down.listener.is_none()
+        && !down.is_heard()
         && stream.response.status == 200
         && !matches!(stream.response.body, BodyLength::None)
         && let Some(content_type) = stream.response.fields.get(b"content-type")
         && let Some(sampling) = Sampling::begin(&session.worker, content_type, known_bytes)
     {
-        down.listener = Some(Box::new(Listening::from(sampling)));
+        down.tell(Box::new(Listening::from(sampling)));
     }
     let sent = match compression {
-        _ if unwanted => script::beside(stream, Box::pin(body::discard(down, sink)).as_mut()).await.map_err(broke),
+        _ if unwanted => script::beside(stream, Box::pin(body::discard(down, sender)).as_mut()).await.map_err(broke),
         plan if let Some(decoder) = decoder => {
             let coder = plan.map(|plan| coding::coder(stream, plan, None, private, &settings, &session));
-            Box::pin(decoded(down, sink, stream, decoder, coder)).await
+            Box::pin(decoded(down, sender, stream, decoder, coder)).await
         }
         Some(plan) => {
             let coder = coding::coder(stream, plan, known_bytes, private, &settings, &session);
-            Box::pin(compressed(down, sink, stream, coder)).await
+            Box::pin(compressed(down, sender, stream, coder)).await
         }
         None => {
             let way = Way::of(stream, Direction::Out);
-            script::beside(stream, pin!(body::pass(down, sink, way))).await.map_err(broke)
+            script::beside(stream, pin!(body::pass(down, sender, way))).await.map_err(broke)
         }
     };
     if sent.is_ok() {
         down.ended();
         if stream.response.body == BodyLength::UntilClose && !reply.sending.whole.get() {
             // The request goes on, and the client must see the end of its answer. Whether it can still be told is seen elsewhere.
-            let _ = sink.shutdown().await;
+            let _ = sender.shutdown().await;
         }
     }
     if let Err(failure) = &sent
-        && sink.written == written
+        && sender.written == written
     {
         // The server broke off, or sent what cannot be read, before any of its answer had left: the client can still be told.
         let Abort { who, phase, cause } = failure.abort;
@@ -286,17 +293,19 @@ fn invalidate(stream: &Stream) {
 }
 
 /// Reads the head of the final response; interim ones go to the client as they come (RFC 9110 section 15.2).
-async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, reply: &Reply<'_>) -> Result<Persistence, Failure> {
-    down.is_frugal = sink.is_closed() && {
+async fn head(
+    down: &mut Receiver<'_>,
+    sender: &mut Sender<'_>,
+    stream: &mut Stream,
+    reply: &Reply<'_>,
+) -> Result<Persistence, Failure> {
+    down.is_frugal = sender.is_closed() && {
         // Rules that look at bytes want as many as there are.
         let looks = |needs: Needs| needs.has_any(inspection::BYTES);
         !looks(stream.facts.frontend().looks) && !stream.facts.backend().is_some_and(|backend| looks(backend.looks))
     };
     loop {
-        match down.reader.stream().is_some() {
-            true => next_of_frames(down, stream).await?,
-            false => next(down, stream).await?,
-        }
+        next(down, stream).await?;
         if !matches!(stream.response.status, 100 | 102..=199) {
             break;
         }
@@ -307,8 +316,8 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, r
             let persistence = Persistence::read(&mut stream.response.fields, stream.response.version);
             // No protocol is offered before the answer.
             Persistence { upgrade: false, ..persistence }.strip(&mut stream.response.fields);
-            sink.bare(&mut stream.response, &peer(&stream.facts, stream.request.version));
-            sink.flush().await.map_err(|e| to_client(&e))?;
+            sender.bare(&mut stream.response, &peer(&stream.facts, stream.request.version));
+            sender.flush().await.map_err(|e| to_client(&e))?;
         }
     }
     stream.has_response = true;
@@ -317,7 +326,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, r
     stream.facts.times.response = Some(clock::now());
     let persistence = Persistence::read(&mut stream.response.fields, stream.response.version);
     crate::captures::response(stream);
-    rewrite::share(Side::Response, down.buffer.filled(), stream);
+    rewrite::share(Side::Response, down.bytes(), stream);
     let status = stream.response.status;
     observe::response(stream, status);
     if status == 425 && went_early_unasked(stream) {
@@ -345,40 +354,15 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, r
     Ok(persistence)
 }
 
-/// Reads the next head of HTTP/1.
+/// Takes the next head.
 #[inline]
-async fn next(down: &mut Source<'_>, stream: &mut Stream) -> Result<(), Failure> {
+async fn next(down: &mut Receiver<'_>, stream: &mut Stream) -> Result<(), Failure> {
     loop {
-        match h1::parse_response(down.buffer.filled(), stream.request.method(), &mut stream.response) {
-            Ok(Parsed::Complete(n)) => {
-                down.buffer.consume(n);
-                down.count(n);
-                return Ok(());
-            }
-            Ok(Parsed::Partial) if down.is_full() => {
-                return Err(refuse(down, stream, Malformed::HeadTooLarge));
-            }
-            Ok(Parsed::Partial) => {
-                let empty = down.buffer.is_empty();
-                script::beside(stream, pin!(down.more())).await.map_err(|broken| no_head(broken, empty))?;
-            }
+        match down.head(stream.request.method(), &mut stream.response) {
+            Ok(true) => return Ok(()),
+            Ok(false) => script::beside(stream, pin!(down.more_of_head())).await.map_err(no_head)?,
             Err(malformed) => return Err(refuse(down, stream, malformed)),
         }
-    }
-}
-
-/// Takes the next head of a stream of HTTP/2, which its connection's task has read.
-async fn next_of_frames(down: &mut Source<'_>, stream: &mut Stream) -> Result<(), Failure> {
-    let mut head = std::mem::take(&mut stream.response);
-    let came = script::beside(stream, pin!(down.head(&mut head))).await;
-    stream.response = head;
-    match came {
-        Ok(bytes) => {
-            down.count(bytes);
-            Ok(())
-        }
-        Err(Broken::Timeout) => Err(no_head(Broken::Timeout, true)),
-        Err(_) => Err(no_answer_of(down.reader.stream().map_or(Fate::Reset, Http2Stream::fate))),
     }
 }
 
@@ -422,25 +406,25 @@ fn is_tunnel(stream: &Stream) -> bool {
 }
 
 /// The connection becomes a tunnel: the head goes as it is, what follows is not ours.
-async fn switch(sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>, session: &Session) -> Result<(), Failure> {
+async fn switch(sender: &mut Sender<'_>, stream: &mut Stream, reply: &mut Reply<'_>, session: &Session) -> Result<(), Failure> {
     if !after_rules(stream, session) {
         return Err(spoiled(stream));
     }
     end_hop(stream, reply);
-    sink.bare(&mut stream.response, &peer(&stream.facts, stream.request.version));
+    sender.bare(&mut stream.response, &peer(&stream.facts, stream.request.version));
     stream.facts.status = stream.response.status;
     reply.switched = true;
-    sink.flush().await.map_err(|e| to_client(&e))
+    sender.flush().await.map_err(|e| to_client(&e))
 }
 
 /// Runs the backend's `tcp-response content`.
-async fn content(down: &mut Source<'_>, sink: &Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>) -> Result<(), Failure> {
+async fn content(down: &mut Receiver<'_>, sender: &Sender<'_>, stream: &mut Stream, reply: &mut Reply<'_>) -> Result<(), Failure> {
     let Some(backend) = stream.facts.backend.clone() else { return Ok(()) };
     if backend.tcp.server_content.is_empty() {
         return Ok(());
     }
     let decision = Box::pin(inspect::response(down, stream, &backend.tcp)).await;
-    judge::mark(stream, &sink.writer.socket());
+    judge::mark(stream, &sender.socket());
     match decision {
         Decision::Pass | Decision::Http => {}
         Decision::Close => reply.server_keeps = false,
@@ -451,7 +435,7 @@ async fn content(down: &mut Source<'_>, sink: &Sink<'_>, stream: &mut Stream, re
 }
 
 /// Runs `http-response`: the backend's rules, then the frontend's.
-async fn judge(down: &mut Source<'_>, sink: &Sink<'_>, stream: &mut Stream, session: &Session) -> Result<(), Failure> {
+async fn judge(down: &mut Receiver<'_>, sender: &Sender<'_>, stream: &mut Stream, session: &Session) -> Result<(), Failure> {
     let frontend = session.frontend();
     let held = stream.facts.backend.clone();
     let backend = held.as_deref();
@@ -459,15 +443,15 @@ async fn judge(down: &mut Source<'_>, sink: &Sink<'_>, stream: &mut Stream, sess
     let front = Some((&frontend.response_rules, frontend.looks)).filter(|_| !twin);
     for (rules, looks) in [backend.map(|b| (&b.response_rules, b.looks)), front].into_iter().flatten() {
         if !rules.is_empty() {
-            run_rules(down, sink, stream, rules, looks).await?;
+            run_rules(down, sender, stream, rules, looks).await?;
         }
     }
     Ok(())
 }
 
 async fn run_rules(
-    down: &mut Source<'_>,
-    sink: &Sink<'_>,
+    down: &mut Receiver<'_>,
+    sender: &Sender<'_>,
     stream: &mut Stream,
     rules: &[Arc<Rule>],
     looks: Needs,
@@ -475,10 +459,10 @@ async fn run_rules(
     let mut at = Cursor::default();
     loop {
         let flow = match looks.has_any(inspection::BYTES) {
-            true => lend(down.buffer, stream, Side::Response, false, |stream| rules::run_from(rules, &mut at, stream)),
+            true => lend(down, stream, Side::Response, false, |stream| rules::run_from(rules, &mut at, stream)),
             false => rules::run_from(rules, &mut at, stream),
         };
-        judge::mark(stream, &sink.writer.socket());
+        judge::mark(stream, &sender.socket());
         let flow = match flow {
             Flow::Play(play) => Box::pin(script::to_its_end(stream, play)).await,
             flow => flow,
@@ -501,24 +485,15 @@ async fn run_rules(
 
 /// `http-response wait-for-body`: reads the body, or as much of it as is waited for, as far as a buffer holds it. What ends it early
 /// is found again when it is moved.
-async fn wait_for_body(down: &mut Source<'_>, stream: &mut Stream, wait: BodyWait) -> Result<(), Failure> {
-    if matches!(down.body, Incoming::Held(_)) {
+async fn wait_for_body(down: &mut Receiver<'_>, stream: &mut Stream, wait: BodyWait) -> Result<(), Failure> {
+    if down.is_held() {
         return Ok(());
     }
-    let length = if down.body.is_done() { BodyLength::None } else { stream.response.body };
+    let enough = if wait.at_least > 0 { wait.at_least } else { u64::MAX };
     let waiting = async {
         loop {
-            let (bytes, whole) = match length {
-                BodyLength::Framed => {
-                    let (data, whole) = inspection::join(down.buffer.filled());
-                    (data.len() as u64, whole)
-                }
-                BodyLength::None => (0, true),
-                BodyLength::Exact(n) => (down.buffer.filled().len() as u64, down.buffer.filled().len() as u64 >= n),
-                BodyLength::UntilClose => (down.buffer.filled().len() as u64, false),
-            };
-            let full = down.is_full();
-            if whole || full || wait.at_least > 0 && bytes >= wait.at_least || !inspect::more_of(down).await {
+            let (bytes, whole) = down.at_hand(enough);
+            if whole || down.is_full() || bytes >= enough || !down.more_ahead().await {
                 return;
             }
         }
@@ -565,7 +540,7 @@ pub fn after_rules(stream: &mut Stream, session: &Session) -> bool {
 ///
 /// What is `decoded` is not looked at: its server found it worth coding.
 async fn decide(
-    down: &mut Source<'_>,
+    down: &mut Receiver<'_>,
     stream: &mut Stream,
     offer: &Offer,
     settings: &Effective<'_>,
@@ -587,7 +562,7 @@ async fn decide(
         match down.part().map_err(|broken| unsent(broken, stream))? {
             Some(Part::Data(n)) => return Ok(policy::look(&verdict, down.data(n), whole, settings)),
             Some(Part::End) => return Ok(policy::look(&verdict, b"", Some(0), settings)),
-            None => match script::beside(stream, pin!(down.timer.briefly(down.more()))).await {
+            None => match script::beside(stream, pin!(down.more_briefly())).await {
                 Some(more) => more.map_err(from_server)?,
                 // The server has sent its head and is silent: the head must go, so the type is believed.
                 None => return Ok(policy::look(&verdict, b"", None, settings)),
@@ -606,44 +581,44 @@ fn without_body(response: &mut Response) {
 
 /// Moves a body that is decoded, and coded again if that was decided.
 async fn decoded(
-    down: &mut Source<'_>,
-    sink: &mut Sink<'_>,
+    down: &mut Receiver<'_>,
+    sender: &mut Sender<'_>,
     stream: &mut Stream,
     decoder: Box<Decompressor>,
     mut coder: Option<CountedCoder>,
 ) -> Result<(), Failure> {
     let passage = filter::passage(stream, Direction::Out);
-    let written = sink.written;
+    let written = sender.written;
     let figures = stream.facts.figures.clone();
     let mut decoder = CountedDecoder::new(decoder, &figures, false);
     let result = {
-        let pass = pin!(decoding::pass(down, sink, &mut decoder.decoder, coder.as_deref_mut(), passage));
+        let pass = pin!(decoding::pass(down, sender, &mut decoder.decoder, coder.as_deref_mut(), passage));
         script::beside(stream, pass).await
     };
     decoder.note(&result);
     result.map_err(|at| match at {
         // The client can still be told.
-        Broke::Decoder(fault) if sink.written == written => decoding::undecodable(fault, Phase::Headers),
+        Broke::Decoder(fault) if sender.written == written => decoding::undecodable(fault, Phase::Headers),
         at => broke(at),
     })
 }
 
 async fn compressed(
-    down: &mut Source<'_>,
-    sink: &mut Sink<'_>,
+    down: &mut Receiver<'_>,
+    sender: &mut Sender<'_>,
     stream: &mut Stream,
     mut coder: CountedCoder,
 ) -> Result<(), Failure> {
     let passage = filter::passage(stream, Direction::Out);
-    let compress = pin!(body::compress(down, sink, &mut coder, passage));
+    let compress = pin!(body::compress(down, sender, &mut coder, passage));
     script::beside(stream, compress).await.map_err(broke)
 }
 
 /// What a body that broke off on its way to the client means.
 fn broke(at: Broke) -> Failure {
     match at {
-        Broke::Source(broken) => from_server(broken),
-        Broke::Sink(error) => to_client(&error),
+        Broke::Receiver(broken) => from_server(broken),
+        Broke::Sender(error) => to_client(&error),
         Broke::Coder => Failure::late(Who::Internal, Phase::Data, Cause::Fault),
         Broke::Decoder(fault) => decoding::undecodable(fault, Phase::Data),
     }
@@ -667,7 +642,11 @@ pub fn from_server(broken: Broken) -> Failure {
     }
 }
 
-fn no_head(broken: Broken, empty: bool) -> Failure {
+fn no_head(no_head: NoHead) -> Failure {
+    let (broken, empty) = match no_head {
+        NoHead::Broken { broken, is_empty } => (broken, is_empty),
+        NoHead::Stream(fate) => return no_answer_of(fate),
+    };
     let (who, cause, kind) = match broken {
         Broken::Timeout => (Who::ServerTimeout, Cause::Timeout, FailureKind::Timeout),
         Broken::Reset => (Who::Server, Cause::Reset, FailureKind::Empty),
@@ -678,8 +657,8 @@ fn no_head(broken: Broken, empty: bool) -> Failure {
 }
 
 /// A head that is none is kept for `show errors`.
-fn refuse(down: &Source<'_>, stream: &Stream, malformed: Malformed) -> Failure {
-    evidence::response(&stream.facts, malformed, down.buffer.filled(), stream.request.method());
+fn refuse(down: &Receiver<'_>, stream: &Stream, malformed: Malformed) -> Failure {
+    evidence::response(&stream.facts, malformed, down.bytes(), stream.request.method());
     junk(if malformed == Malformed::HeadTooLarge { Cause::TooLarge } else { Cause::Malformed })
 }
 

@@ -2,21 +2,20 @@
 //! the compression decision, framing.
 
 use crate::cache::{self, Hit};
-use crate::io::{Buffer, Held, Incoming, Sink, Source, clock};
+use crate::exchange::{Client, Ended, Ends, Held};
+use crate::io::clock;
 use crate::meter::{self, Meter};
 use crate::phase::transfer::Sending;
-use crate::phase::{Client, Next, coding, prepare, respond};
+use crate::phase::{coding, prepare, respond};
 use crate::settings::ConnectionMode;
 use crate::stream::Stream;
-use std::cell::Cell;
 use terse_balance::{Affinity, CookieFound};
 use terse_compress::decode;
 use terse_compress::{Effective, Load, Offer, policy, range};
-use terse_http::h1;
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Who};
 
 /// Answers a request that has no body.
-pub async fn answer(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, hit: Hit) -> Result<Next, Abort> {
+pub async fn answer(client: &mut Client<'_>, stream: &mut Stream, hit: Hit) -> Result<Ended, Abort> {
     let session = stream.facts.session.clone();
     let (worker, frontend) = (&session.worker, session.frontend());
     let held = stream.facts.backend.clone();
@@ -34,7 +33,7 @@ pub async fn answer(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>,
     let mut offer = settings.is_configured().then(|| policy::offer(&stream.request, link, &settings));
     // A tag of ours that the client holds is the server's for the stored response, which is whole.
     range::guard(&mut stream.request, offer.as_ref(), ask.as_deref(), settings.etag());
-    let mut body = load(stream, &hit, offer.as_mut(), &settings)?;
+    let body = load(stream, &hit, offer.as_mut(), &settings)?;
     let mode = prepare::connection_mode(frontend, backend);
     let affinity = Affinity::none(CookieFound::Off);
     let sending = Sending::new(stream, true);
@@ -52,28 +51,22 @@ pub async fn answer(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>,
     };
     let (timeout, figures) = (stream.facts.timeouts().client, stream.facts.figures.clone());
     let meter = Meter::of(&stream.facts, meter::Direction::Out);
-    let silence = Cell::new(None);
-    let (reader, writer) = client.io.split();
-    let mut buffer = Buffer::default();
-    let mut down = Source::new(reader, &mut buffer, &mut body, &worker.pools, &client.timer, &silence, &figures.bytes_from_server);
-    let mut sink = Sink::new(writer, out, &client.timer, timeout, &figures.bytes_out);
-    sink.meter = meter.as_ref();
-    let sent = respond::stored(&mut down, &mut sink, stream, &mut reply).await;
+    let Ends { from: mut down, to: mut sender, .. } = client.stored(body, &worker.pools, &figures, timeout);
+    sender.meter = meter.as_ref();
+    let sent = respond::stored(&mut down, &mut sender, stream, &mut reply).await;
     match sent {
-        Ok(()) if reply.keep_client => Ok(Next::Request),
-        Ok(()) if !client.buffer.is_empty() => Ok(Next::Linger),
-        Ok(()) => Ok(Next::Close),
+        Ok(()) => Ok(Ended::whole(true, reply.keep_client)),
         Err(failure) => Err(failure.abort),
     }
 }
 
 /// Makes the stored head the stream's response; gives the body that is to be sent. `offer` and `settings` are those of compression.
-fn load(stream: &mut Stream, hit: &Hit, offer: Option<&mut Offer>, settings: &Effective<'_>) -> Result<Incoming, Abort> {
+fn load(stream: &mut Stream, hit: &Hit, offer: Option<&mut Offer>, settings: &Effective<'_>) -> Result<Option<Held>, Abort> {
     let entry = &hit.entry;
     let response = &mut stream.response;
     // It was written by us.
     let fault = |_| Abort::new(Who::Internal, Phase::Headers, Cause::Fault);
-    h1::parse_response(&entry.head, b"GET", response).map_err(fault)?;
+    entry.read_head(response).map_err(fault)?;
     let is_held = cache::is_held(&stream.request.fields, &response.fields, entry.came_ms / 1000);
     response.fields.push(b"Age", hit.age.to_string().as_bytes());
     if is_held {
@@ -86,13 +79,13 @@ fn load(stream: &mut Stream, hit: &Hit, offer: Option<&mut Offer>, settings: &Ef
         let response = &mut stream.response;
         cache::not_modified(response);
         response.body = BodyLength::None;
-        return Ok(Incoming::Done);
+        return Ok(None);
     }
     response.fields.push(Known::ContentLength.name().as_bytes(), entry.body_bytes().to_string().as_bytes());
     response.body = BodyLength::Exact(entry.body_bytes());
     if stream.request.method() == b"HEAD" {
         response.body = BodyLength::None;
-        return Ok(Incoming::Done);
+        return Ok(None);
     }
-    Ok(Incoming::Held(Held::new(entry.clone(), entry.body_bytes())))
+    Ok(Some(Held::new(entry.clone(), entry.body_bytes())))
 }

@@ -1,17 +1,18 @@
 //! A request to the server and its response back, at the same time where the request has a body.
 
+use crate::exchange::replay::Recording;
+use crate::exchange::{
+    Answered, Asked, Broken, Client, ConnectionOption, Ended, Ends, Part, Peer, Receiver, Sender, Then, Upstream, Watch,
+};
 use crate::facts::Facts;
 use crate::figures::Figures;
 use crate::filter::Direction;
-use crate::io::replay::Recording;
-use crate::io::source::Incoming;
-use crate::io::{Broken, Http2Stream, Part, Peer, Sink, Source};
 use crate::meter::{self, Meter};
 use crate::phase::body::{self, Broke};
 use crate::phase::decoding::{self, DecodePlan};
 use crate::phase::prepare::Exchange;
 use crate::phase::retry::FailureKind;
-use crate::phase::{Asked, Client, Next, coding, prepare, respond};
+use crate::phase::{coding, prepare, respond};
 use crate::server::ServerConnection;
 use crate::settings::ConnectionMode;
 use crate::splice::Way;
@@ -23,9 +24,8 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use terse_compress::{Compressor, Decision, EngineId, Plan, policy};
-use terse_http::h1::encode;
 use terse_message::{Abort, BodyLength, Cause, Conformance, Known, Phase, Version, Who};
 
 /// Why an exchange failed, and how far it had come.
@@ -116,46 +116,32 @@ impl Sending {
 
 /// Sends the stream's request and brings the response to the client.
 pub async fn run(
-    client: &mut Client,
+    client: &mut Client<'_>,
     server: &mut ServerConnection,
     stream: &mut Stream,
     exchange: &mut Exchange,
-    out: &mut Vec<u8>,
-) -> Result<Next, Failure> {
+) -> Result<Ended, Failure> {
     let session = stream.facts.session.clone();
     let worker = &*session.worker;
     let timeouts = stream.facts.timeouts();
-    let (client_timeout, server_timeout) = (Cell::new(timeouts.client), Cell::new(None));
-    let mut head = worker.take_scratch();
-    let announced = server.announce(&mut head) as u64;
     let connection = server_connection(stream, exchange);
     let watches = stream.facts.aborts_on_close();
-    let has_upload = !exchange.upload.is_done();
-    let is_again = matches!(exchange.upload, Incoming::Again(_));
+    let has_upload = !client.is_done();
+    let is_again = client.comes_again();
     let records = is_again || has_upload && records(stream, exchange);
     let figures = stream.facts.figures.clone();
     let pools = &worker.pools;
     if !has_upload {
         // The client is not expected to say anything: while the server thinks, the buffer can serve another.
-        client.buffer.release_if_empty();
+        client.release();
     }
     let link = stream.facts.server_link();
     if link.may_code().is_err() {
         policy::hop::narrow(&mut stream.request.fields);
     }
-    let (client_reader, client_writer) = client.io.split();
-    let server_stream = server.io.stream().cloned();
-    let (server_reader, server_writer) = server.io.split();
-    let mut up = Source::new(
-        client_reader,
-        &mut client.buffer,
-        &mut exchange.upload,
-        pools,
-        &client.timer,
-        &client_timeout,
-        &figures.bytes_in,
-    );
-    up.is_client = true;
+    let mut upstream = Upstream::new(server, worker.take_scratch());
+    let Ends { from: mut up, to: mut to_client, peer: client_peer } = client.ends(pools, &figures, timeouts.client);
+    let Ends { from: mut down, to: mut to_server, peer: server_peer } = upstream.ends(pools, &figures, timeouts.server);
     if has_upload {
         decoding::request(stream, &mut exchange.decode);
         Box::pin(decide(&mut up, stream, &mut exchange.code, exchange.decode.is_some())).await;
@@ -166,7 +152,6 @@ pub async fn run(
         stream.request.fields.set_named(name, server.name().as_bytes());
     }
     let meters = (Meter::of(&stream.facts, meter::Direction::In), Meter::of(&stream.facts, meter::Direction::Out));
-    let mut up_sink = Sink::new(server_writer, &mut head, &server.timer, timeouts.server, &figures.bytes_to_server);
     let backend = stream.facts.backend();
     let peer = Peer {
         version: Version::Http11,
@@ -175,30 +160,18 @@ pub async fn run(
         keeps_version: keeps_version(&stream.facts),
         scheme: if session.tls().is_some() { b"https" } else { b"http" },
     };
-    up_sink.request(&mut stream.request, connection, &peer);
-    stream.facts.server_frames_id = up_sink.writer.stream().map_or(0, Http2Stream::id);
+    to_server.request(&mut stream.request, connection, &peer);
+    stream.facts.server_frames_id = to_server.stream_id();
     // Neither is what the client has coded compressed again on the way to the server.
-    let stores = has_upload && policy::hop(link, coding::body(&stream.request.fields)).stores;
-    up_sink.unstored = stores.then_some(up_sink.out.len());
-    (up_sink.uncounted, up_sink.meter) = (announced, meters.0.as_ref());
-    let mut download_body = Incoming::Done;
-    let mut down = Source::new(
-        server_reader,
-        &mut server.buffer,
-        &mut download_body,
-        pools,
-        &server.timer,
-        &server_timeout,
-        &figures.bytes_from_server,
-    );
-    down.minds_truncation = true;
-    let mut down_sink = Sink::new(client_writer, out, &client.timer, timeouts.client, &figures.bytes_out);
-    down_sink.meter = meters.1.as_ref();
+    to_server.store_behind(has_upload && policy::hop(link, coding::body(&stream.request.fields)).stores);
+    to_server.meter = meters.0.as_ref();
+    down.mind_truncation();
+    to_client.meter = meters.1.as_ref();
     let mut sending = Sending::new(stream, !has_upload);
     sending.is_again = is_again;
     if records {
         let recording = Recording::new(&pools.small);
-        up.listener = Some(recording.listener());
+        up.tell(recording.listener());
         sending.recording = Some(recording);
     }
     let mut reply = respond::Reply {
@@ -216,14 +189,14 @@ pub async fn run(
 
     let result = if !has_upload {
         // The usual request: its head leaves in one piece, and only then is there something to wait for.
-        match up_sink.flush().await {
+        match to_server.flush().await {
             Ok(()) => {
-                server_timeout.set(timeouts.server);
-                let download = pin!(respond::run(&mut down, &mut down_sink, stream, &mut reply));
+                server_peer.set_limit(timeouts.server);
+                let download = pin!(respond::run(&mut down, &mut to_client, stream, &mut reply));
                 let answered = if watches { while_client_stays(download, &mut up).await } else { download.await };
                 answered.map(|()| Asked::Whole)
             }
-            Err(error) => Err(unsent(&error, &up_sink)),
+            Err(error) => Err(unsent(&error, &to_server)),
         }
     } else {
         let way = Way::of(stream, Direction::In);
@@ -233,17 +206,16 @@ pub async fn run(
             // A service is not served while nobody waits for its answer.
             let alone = stream.facts.by_service;
             let upload = Box::pin(async {
-                let sent = upload(&mut up, &mut up_sink, plans, worker, way, &figures).await;
+                let sent = upload(&mut up, &mut to_server, plans, worker, way, &figures).await;
                 sending.whole.set(sent.is_ok());
-                server_timeout.set(timeouts.server);
-                server.timer.set(timeouts.server);
+                server_peer.restart(timeouts.server);
                 match sent {
                     Err(Upload::Server(failure)) => Err(rest(&mut up, &sending, failure).await),
                     sent => sent,
                 }
             });
-            let mut download = Box::pin(respond::run(&mut down, &mut down_sink, stream, &mut reply));
-            match both(upload, download.as_mut(), &sending, server_stream.as_deref(), (watches, alone)).await {
+            let mut download = Box::pin(respond::run(&mut down, &mut to_client, stream, &mut reply));
+            match both(upload, download.as_mut(), &sending, server_peer, (watches, alone)).await {
                 Some(result) => result,
                 None => while_client_stays(download.as_mut(), &mut up).await.map(|()| Asked::Whole),
             }
@@ -254,31 +226,32 @@ pub async fn run(
     let recording = sending.recording.clone();
     if let Err(failure) = &result {
         if failure.abort.who == Who::ServerTimeout {
-            down.reader.stream().inspect(|stream| stream.doubt());
+            down.doubt();
         }
-        stream.facts.server_reset = down.reader.stream().and_then(Http2Stream::reset_by_peer);
+        stream.facts.server_reset = down.reset_code();
         // gRPC takes the code for a status.
-        if let (Some(code), Some(client)) = (stream.facts.server_reset, down_sink.writer.stream()) {
-            client.pass_code(code);
+        if let Some(code) = stream.facts.server_reset {
+            to_client.pass_code(code);
         }
     }
-    let result = result.map_err(|failure| in_its_phase(failure, stream));
-    let result = match result {
-        Ok(Asked::Whole) if reply.switched => {
+    let (switched, kept) = (reply.switched, reply.keep_client);
+    let result = match result.map_err(|failure| in_its_phase(failure, stream)) {
+        Ok(Asked::Whole) if switched => {
             figures.phase.set(Phase::Done);
             let timeouts = stream.facts.timeouts();
             let limit = timeouts.tunnel;
-            client_timeout.set(limit.or(client_timeout.get()));
-            server_timeout.set(limit.or(timeouts.server));
-            (*up.body, *down.body) = (Incoming::UntilClose, Incoming::UntilClose);
-            down.minds_truncation = false;
-            up_sink.tunnel(server_timeout.get());
-            down_sink.tunnel(client_timeout.get());
+            client_peer.set_limit(limit.or(up.limit().get()));
+            server_peer.set_limit(limit.or(timeouts.server));
+            up.open();
+            down.open();
+            to_server.tunnel(down.limit().get());
+            to_client.tunnel(up.limit().get());
             let ways = (Way::of(stream, Direction::In), Way::of(stream, Direction::Out));
             let silence = Silence::of(stream);
-            let ended = Box::pin(tunnel::relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, silence, None, ways)).await;
+            let sides = tunnel::Sides { up: &mut up, to_server: &mut to_server, down: &mut down, to_client: &mut to_client };
+            let ended = Box::pin(tunnel::relay_both(sides, silence, None, ways)).await;
             stream.facts.abort = ended.err();
-            Ok(Next::Close)
+            Ok(Ended { request: Asked::Whole, response: Answered::Whole, connection: Then::Kill })
         }
         Ok(asked) => {
             stream.facts.abort = match asked {
@@ -287,28 +260,20 @@ pub async fn run(
                 Asked::Broken(abort) => Some(abort),
             };
             // Another request can follow only where this one ends.
-            let ended = asked == Asked::Whole || sending.dropped.get();
-            if ended {
-                *up.body = Incoming::Done;
+            let request = if sending.dropped.get() && !matches!(asked, Asked::Broken(_)) { Asked::Whole } else { asked };
+            match request {
+                Asked::Whole => up.end(),
+                Asked::Broken(_) => up.open(),
+                Asked::Unread(_) => {}
             }
-            Ok(match asked {
-                Asked::Broken(abort) if matches!(abort.who, Who::Client | Who::ClientTimeout) => Next::Close,
-                Asked::Broken(_) => {
-                    *up.body = Incoming::UntilClose;
-                    Next::Linger
-                }
-                _ if !ended => Next::Linger,
-                _ if reply.keep_client && !reply.switched => Next::Request,
-                _ if !up.buffer.is_empty() || stream.request.must_close => Next::Linger,
-                _ => Next::Close,
-            })
+            let connection = if kept && !switched { Then::Keep } else { Then::Drain };
+            Ok(Ended { request, response: Answered::Whole, connection })
         }
         Err(failure) => Err(failure),
     };
-    let (server_keeps, switched) = (reply.server_keeps, reply.switched);
+    exchange.server_keeps = reply.server_keeps && sending.whole.get() && result.is_ok() && !switched;
     exchange.recording = recording.filter(|_| result.is_err());
-    exchange.server_keeps = server_keeps && sending.whole.get() && result.is_ok() && !switched;
-    worker.give_scratch(head);
+    worker.give_scratch(upstream.into_out());
     result
 }
 
@@ -321,15 +286,14 @@ fn records(stream: &Stream, exchange: &Exchange) -> bool {
 }
 
 /// What the server is told about its connection.
-fn server_connection(stream: &Stream, exchange: &Exchange) -> encode::Connection {
-    let version = encode::request_version(&stream.request, keeps_version(&stream.facts));
+fn server_connection(stream: &Stream, exchange: &Exchange) -> ConnectionOption {
     match exchange.mode {
-        _ if exchange.upgrade => encode::Connection::Upgrade,
-        ConnectionMode::KeepAlive => encode::connection(true, version),
+        _ if exchange.upgrade => ConnectionOption::Upgrade,
+        ConnectionMode::KeepAlive => ConnectionOption::KeepAlive,
         ConnectionMode::ServerClose if stream.facts.backend().is_some_and(|b| b.options.pretend_keep_alive) => {
-            encode::connection(true, version)
+            ConnectionOption::KeepAlive
         }
-        ConnectionMode::ServerClose | ConnectionMode::Close => encode::Connection::Close,
+        ConnectionMode::ServerClose | ConnectionMode::Close => ConnectionOption::Close,
     }
 }
 
@@ -339,7 +303,7 @@ fn keeps_version(facts: &Facts) -> bool {
 }
 
 /// Decides whether the request's body is compressed, once; edits the head if so. What is `decoded` is not looked at.
-async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Option<CodePlan>, decoded: bool) {
+async fn decide(up: &mut Receiver<'_>, stream: &mut Stream, exchange_plan: &mut Option<CodePlan>, decoded: bool) {
     let session = stream.facts.session.clone();
     let plan = &session.worker.plan;
     let held = stream.facts.backend.clone();
@@ -359,7 +323,7 @@ async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Op
         let whole = body::whole(up, least).await;
         if let Ok(None) = up.part() {
             // A client that is silent behind its head is not waited for. What goes wrong here is found again, and told, by the upload.
-            let _ = up.timer.briefly(up.more()).await;
+            let _ = up.more_briefly().await;
         }
         verdict = match up.part() {
             Ok(Some(Part::Data(n))) => policy::look_request(&verdict, up.data(n), whole, &settings),
@@ -386,8 +350,8 @@ pub struct CodePlan {
 
 /// Sends the request's body as it comes.
 async fn upload(
-    up: &mut Source<'_>,
-    sink: &mut Sink<'_>,
+    up: &mut Receiver<'_>,
+    sender: &mut Sender<'_>,
     (decode, code): (Option<DecodePlan>, Option<CodePlan>),
     worker: &Worker,
     way: Way,
@@ -399,20 +363,20 @@ async fn upload(
         coder
     });
     let moved = match (decode, &mut coder) {
-        (Some(plan), coder) => decoding::upload(up, sink, plan, coder.as_mut(), worker, way.passage, figures).await,
-        (None, Some(coder)) => body::compress(up, sink, coder, way.passage).await,
-        (None, None) => body::pass(up, sink, way).await,
+        (Some(plan), coder) => decoding::upload(up, sender, plan, coder.as_mut(), worker, way.passage, figures).await,
+        (None, Some(coder)) => body::compress(up, sender, coder, way.passage).await,
+        (None, None) => body::pass(up, sender, way).await,
     };
     moved.map_err(|at| match at {
-        Broke::Source(broken) => Upload::Client(broken),
-        Broke::Sink(error) => Upload::Server(unsent(&error, sink)),
+        Broke::Receiver(broken) => Upload::Client(broken),
+        Broke::Sender(error) => Upload::Server(unsent(&error, sender)),
         Broke::Coder => Upload::Server(Failure::late(Who::Internal, Phase::Data, Cause::Fault)),
         Broke::Decoder(fault) => Upload::Refused(decoding::undecodable(fault, Phase::Data)),
     })
 }
 
 /// Reads and drops what the server does not take, so that the client comes to read its answer; how the upload ended.
-async fn rest(up: &mut Source<'_>, sending: &Sending, failure: Failure) -> Upload {
+async fn rest(up: &mut Receiver<'_>, sending: &Sending, failure: Failure) -> Upload {
     sending.refused.set(Some(failure));
     if !sending.has_begun() {
         // It may be sent again.
@@ -441,7 +405,7 @@ async fn both(
     mut upload: Pin<Box<impl Future<Output = Result<(), Upload>>>>,
     mut download: Pin<&mut impl Future<Output = Result<(), Failure>>>,
     sending: &Sending,
-    server: Option<&Http2Stream>,
+    server: Watch<'_>,
     (watches, alone): (bool, bool),
 ) -> Option<Result<Asked, Failure>> {
     let (mut uploading, mut answered) = (true, false);
@@ -460,7 +424,7 @@ async fn both(
         }
         if answered {
             // A server that takes no more is not held for what its client still sends.
-            let takes_no_more = sending.refused.get().is_some() || server.is_some_and(|stream| stream.poll_reset(cx).is_ready());
+            let takes_no_more = sending.refused.get().is_some() || server.poll_reset(cx).is_ready();
             return if takes_no_more { Poll::Ready(Some(Ok(sending.asked()))) } else { Poll::Pending };
         }
         match download.as_mut().poll(cx) {
@@ -483,23 +447,13 @@ async fn both(
 /// Drives the download, and gives it up when the client closes (`option abortonclose`).
 async fn while_client_stays(
     mut download: Pin<&mut impl Future<Output = Result<(), Failure>>>,
-    up: &mut Source<'_>,
+    up: &mut Receiver<'_>,
 ) -> Result<(), Failure> {
-    let mut watching = up.buffer.is_released() || !up.buffer.is_full();
     poll_fn(|cx| {
         if let Poll::Ready(result) = download.as_mut().poll(cx) {
             return Poll::Ready(result);
         }
-        while watching {
-            match poll_ahead(up, cx) {
-                Poll::Pending => break,
-                Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => {
-                    return Poll::Ready(Err(Failure::late(Who::Client, Phase::Headers, Cause::Closed)));
-                }
-                Poll::Ready(Ok(_)) => watching = !up.buffer.is_full(),
-            }
-        }
-        Poll::Pending
+        up.poll_left(cx).map(|()| Err(Failure::late(Who::Client, Phase::Headers, Cause::Closed)))
     })
     .await
 }
@@ -514,25 +468,6 @@ fn in_its_phase(failure: Failure, stream: &Stream) -> Failure {
     }
 }
 
-/// Reads what the client sends in advance: only so can its close be seen.
-fn poll_ahead(up: &mut Source<'_>, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-    if let Some(stream) = up.reader.stream() {
-        return stream.poll_left(cx).map(|()| Ok(0));
-    }
-    if up.buffer.is_released() {
-        std::task::ready!(up.reader.poll_readable(cx))?;
-        match up.pools.small.take() {
-            Some(buffer) => *up.buffer = buffer,
-            None => return Poll::Pending,
-        }
-    }
-    let poll = up.reader.poll_read(cx, up.buffer);
-    if poll.is_pending() {
-        up.buffer.release_if_empty();
-    }
-    poll
-}
-
 /// What a client's broken body means.
 fn from_client(broken: Broken) -> Failure {
     match broken {
@@ -544,16 +479,16 @@ fn from_client(broken: Broken) -> Failure {
 }
 
 /// What a failed write to the server means.
-fn unsent(error: &io::Error, sink: &Sink<'_>) -> Failure {
-    if let Some(stream) = sink.writer.stream()
-        && error.kind() != io::ErrorKind::TimedOut
+fn unsent(error: &io::Error, sender: &Sender<'_>) -> Failure {
+    if error.kind() != io::ErrorKind::TimedOut
+        && let Some(fate) = sender.fate()
     {
-        return respond::no_answer_of(stream.fate());
+        return respond::no_answer_of(fate);
     }
     let (who, cause) = match error.kind() {
         io::ErrorKind::TimedOut => (Who::ServerTimeout, Cause::Timeout),
         _ => (Who::Server, Cause::Reset),
     };
-    let kind = if sink.written == 0 { FailureKind::Unsent } else { FailureKind::Empty };
+    let kind = if sender.written == 0 { FailureKind::Unsent } else { FailureKind::Empty };
     Failure { abort: Abort::new(who, Phase::Headers, cause), kind }
 }

@@ -3,7 +3,7 @@
 use super::{AFTER, Action, ActionWord, Flow, RESPONSE, RuleSet, done, rewrite};
 use crate::stream::Stream;
 use terse_config::{Args, Fault, Scope};
-use terse_http::h1::encode;
+use terse_message::status::reason as usual;
 use terse_message::{BodyLength, Response};
 
 /// The table.
@@ -38,7 +38,7 @@ pub(super) fn apply(response: &mut Response, status: u16, reason: Option<&[u8]>)
         response.body = BodyLength::Exact(0);
     }
     response.status = status;
-    response.set_reason(reason.unwrap_or_else(|| encode::reason(status).as_bytes()));
+    response.set_reason(reason.unwrap_or_else(|| usual(status).as_bytes()));
     true
 }
 
@@ -50,7 +50,7 @@ fn parse(args: &mut Args<'_>, _: &mut Scope<'_>, _: RuleSet) -> Result<Box<dyn A
     let status = u16::try_from(args.integer("<status>", 100..=999)?).unwrap_or_default();
     let reason = match args.accept("reason") {
         true => args.need_bytes("<text>")?.into(),
-        false => encode::reason(status).as_bytes().into(),
+        false => usual(status).as_bytes().into(),
     };
     Ok(Box::new(SetStatus { status, reason }))
 }

@@ -4,7 +4,8 @@
 //! known length is seen where it lies in the buffer; one in chunks is put together when it is first asked for.
 
 use super::facts;
-use crate::inspection::{Body, Side};
+use crate::exchange::Body;
+use crate::inspection::Side;
 use terse_message::{BodyLength, Fields};
 use terse_sample::argument::{Param, ParamKind, may};
 use terse_sample::{ArgList, Env, Fetch, Needs, Octets, Parameters, Type, Value};

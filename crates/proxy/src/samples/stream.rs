@@ -2,6 +2,7 @@
 
 use super::proxy::count;
 use super::{checked, facts};
+use crate::exchange::SharedConnection;
 use crate::facts::Decoding;
 use crate::settings::Mode;
 use terse_compress::decode::counters::Outcome;
@@ -153,8 +154,7 @@ pub(super) const FETCHES: &[Fetch] = &[
         Some(count(connection.map_or(1, |connection| connection.peek().open_streams() as u64)))
     }),
     Fetch::one("bc_nb_streams", Type::Int, "Streams that the server's connection has open: 1 in HTTP/1.", |_, env| {
-        let connection = facts(env)?.server_http2.as_ref();
-        Some(count(connection.map_or(1, |connection| connection.peek().open_streams() as u64)))
+        Some(count(facts(env)?.server_http2.as_ref().map_or(1, SharedConnection::streams) as u64))
     })
     .needs(Needs::SERVER),
     Fetch::one(
@@ -171,10 +171,7 @@ pub(super) const FETCHES: &[Fetch] = &[
         "bc_settings_streams_limit",
         Type::Int,
         "Streams that the server's connection may have at a time: 1 in HTTP/1.",
-        |_, env| {
-            let connection = facts(env)?.server_http2.as_ref();
-            Some(count(connection.map_or(1, |connection| u64::from(connection.peek().most_streams()))))
-        },
+        |_, env| Some(count(u64::from(facts(env)?.server_http2.as_ref().map_or(1, SharedConnection::most_streams)))),
     )
     .needs(Needs::SERVER),
     Fetch::one("fc_glitches", Type::Int, "Oddities of the client's connection: HTTP/1 has none.", |_, env| {
@@ -182,8 +179,7 @@ pub(super) const FETCHES: &[Fetch] = &[
         Some(count(connection.map_or(0, |connection| connection.peek().glitches())))
     }),
     Fetch::one("bc_glitches", Type::Int, "Oddities of the server's connection: HTTP/1 has none.", |_, env| {
-        let connection = facts(env)?.server_http2.as_ref();
-        Some(count(connection.map_or(0, |connection| connection.peek().glitches())))
+        Some(count(facts(env)?.server_http2.as_ref().map_or(0, SharedConnection::glitches)))
     })
     .needs(Needs::SERVER),
     Fetch::one("fs.id", Type::Int, "The stream's number on the client's connection: 0 in HTTP/1.", |_, env| {

@@ -1,7 +1,7 @@
 //! One stream: what an exchange reads its request's body from, and sends its answer to.
 
 use super::Multiplexed;
-use crate::cancel::Cancel;
+use crate::exchange::Cancel;
 use socket2::SockRef;
 use std::cell::{Cell, RefCell};
 use std::fmt;

@@ -142,17 +142,24 @@ impl Http2Stream {
         bytes
     }
 
-    /// Takes the next head of the answer, interim or final; an error where none comes.
-    pub fn poll_head(&self, cx: &Context<'_>, response: &mut Response) -> Poll<io::Result<()>> {
+    /// Takes the next head of the answer, interim or final, if it is there.
+    pub fn next_head(&self, response: &mut Response) -> bool {
+        let connection = &*self.connection;
+        let head = connection.streams.borrow_mut().get(self.id()).and_then(Slot::next_head);
+        let Some(mut head) = head else { return false };
+        std::mem::swap(&mut *head, response);
+        connection.give_head(head);
+        if let Asks::Protocol { accept, name } = &*self.asks.borrow() {
+            websocket::answer_in_http1(response, name, accept.as_deref());
+        }
+        true
+    }
+
+    /// Waits for the next head of the answer; an error where none comes.
+    pub fn poll_head(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
         let connection = &*self.connection;
         let id = self.id();
-        let head = connection.streams.borrow_mut().get(id).and_then(Slot::next_head);
-        if let Some(mut head) = head {
-            std::mem::swap(&mut *head, response);
-            connection.give_head(head);
-            if let Asks::Protocol { accept, name } = &*self.asks.borrow() {
-                websocket::answer_in_http1(response, name, accept.as_deref());
-            }
+        if connection.streams.borrow_mut().get(id).is_some_and(|slot| slot.has_head()) {
             return Poll::Ready(Ok(()));
         }
         if id == 0 {

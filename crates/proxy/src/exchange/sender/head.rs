@@ -1,18 +1,39 @@
 //! Heads on their way out, and the framing of the bodies behind them.
 //!
-//! **Invariant:** what a head says of its body's end and what the sink does behind it are decided in one place, from the message's
-//! [`BodyLength`] and the version that the receiver speaks.
+//! **Invariant:** what a head says of its body's end and what the sender does behind it are decided in one place, from the message's
+//! [`BodyLength`] and the version that the peer speaks.
 
-use super::super::transport::Writer;
-use super::{Outgoing, Sink};
+use super::{Outgoing, Sender};
 use crate::connection::websocket;
+use crate::io::Writer;
 use std::time::Duration;
 use terse_http::h1::Spellings;
 use terse_http::h1::encode::{self, Connection};
 use terse_message::hop::unframe;
 use terse_message::{BodyLength, Known, Request, Response, Version};
 
-/// What a head's receiver understands.
+/// What a server is told about its connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConnectionOption {
+    /// Another request may follow.
+    KeepAlive,
+    /// No other request follows.
+    Close,
+    /// Another protocol is asked for (RFC 9110 section 7.8).
+    Upgrade,
+}
+
+impl ConnectionOption {
+    fn said_in(self, version: Version) -> Connection {
+        match self {
+            ConnectionOption::KeepAlive => encode::connection(true, version),
+            ConnectionOption::Close => Connection::Close,
+            ConnectionOption::Upgrade => Connection::Upgrade,
+        }
+    }
+}
+
+/// What the peer understands of heads.
 pub struct Peer<'a> {
     /// The version that it speaks.
     pub version: Version,
@@ -47,9 +68,9 @@ impl Peer<'_> {
     }
 }
 
-impl Sink<'_> {
+impl Sender<'_> {
     /// Appends a request's head, and frames the body that follows as the request says.
-    pub fn request(&mut self, request: &mut Request, connection: Connection, to: &Peer<'_>) {
+    pub fn request(&mut self, request: &mut Request, connection: ConnectionOption, to: &Peer<'_>) {
         if let Writer::Stream(stream) = self.writer {
             if to.drops_trailers {
                 request.fields.remove_known(Known::Trailer);
@@ -58,7 +79,7 @@ impl Sink<'_> {
             // What follows a CONNECT is a tunnel's.
             let ends = matches!(request.body, BodyLength::None | BodyLength::Exact(0)) && request.method() != b"CONNECT";
             // Of other protocols, and of requests with bodies, the upgrade is dropped: HTTP/2 has none (RFC 9113 section 8.6).
-            let upgrades = connection == Connection::Upgrade && ends && websocket::is_asked_for(request);
+            let upgrades = connection == ConnectionOption::Upgrade && ends && websocket::is_asked_for(request);
             let bytes = stream.request(request, to.scheme, upgrades, ends) as u64;
             self.written += bytes;
             self.count.set(self.count.get() + bytes);
@@ -77,7 +98,8 @@ impl Sink<'_> {
             }
         };
         let start = self.out.len();
-        encode::request_head(request, encode::request_version(request, to.keeps_version), connection, self.out);
+        let version = encode::request_version(request, to.keeps_version);
+        encode::request_head(request, version, connection.said_in(version), self.out);
         to.spell(&mut self.out[start..]);
     }
 
@@ -156,32 +178,32 @@ impl Sink<'_> {
         to.spell(&mut self.out[start..]);
     }
 
-    /// Makes a tunnel of the connection: what follows goes as it is, and its receiver may take nothing for so long.
-    pub fn tunnel(&mut self, timeout: Option<Duration>) {
+    /// Makes a tunnel of the connection: what follows goes as it is, and its peer may take nothing for so long.
+    pub fn tunnel(&mut self, limit: Option<Duration>) {
         self.framing = match self.writer {
             Writer::Stream(_) => Outgoing::Frames { trailers: false },
             _ => Outgoing::Plain,
         };
-        self.timeout = timeout;
+        self.limit = limit;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::timer::Wheel;
-    use super::super::super::transport::Transport;
     use super::*;
+    use crate::io::Transport;
+    use crate::io::Wheel;
     use std::cell::Cell;
 
-    /// What a sink makes: what it appends, how it frames what follows, and what else `make` says.
-    fn made<T>(make: impl FnOnce(&mut Sink<'_>) -> T) -> (String, Outgoing, T) {
+    /// What a sender makes: what it appends, how it frames what follows, and what else `make` says.
+    fn made<T>(make: impl FnOnce(&mut Sender<'_>) -> T) -> (String, Outgoing, T) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let _entered = runtime.enter();
         let mut transport = Transport::Unix(tokio::net::UnixStream::pair().unwrap().0);
         let (mut out, timer, count) = (Vec::new(), Wheel::new().timer(), Cell::new(0));
-        let mut sink = Sink::new(transport.split().1, &mut out, &timer, None, &count);
-        let value = make(&mut sink);
-        let framing = sink.framing;
+        let mut sender = Sender::new(transport.split().1, &mut out, &timer, None, &count);
+        let value = make(&mut sender);
+        let framing = sender.framing;
         (String::from_utf8(out).unwrap(), framing, value)
     }
 
@@ -239,7 +261,7 @@ mod tests {
             for (name, value) in fields.lines().filter_map(|line| line.split_once(": ")) {
                 response.fields.push(name.as_bytes(), value.as_bytes());
             }
-            let (text, framed, kept) = made(|sink| sink.response(&mut response, keep, &peer(to, false)));
+            let (text, framed, kept) = made(|sender| sender.response(&mut response, keep, &peer(to, false)));
             let what = format!("{status} {body:?} {fields:?} of {from:?} to {to:?}");
             assert_eq!(text, format!("HTTP/1.1 {status} R\r\n{head}\r\n"), "{what}");
             assert_eq!((framed, response.body, kept), (framing, ends, keeps), "{what}");
@@ -250,9 +272,14 @@ mod tests {
     fn versions_are_our_own_or_haproxys() {
         for (keeps, host, asked, answered) in [
             (false, true, "GET / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 R\r\n\r\n"),
-            (true, true, "GET / HTTP/1.0\r\nHost: h\r\n\r\n", "HTTP/1.0 200 R\r\nConnection: keep-alive\r\n\r\n"),
+            (
+                true,
+                true,
+                "GET / HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\n\r\n",
+                "HTTP/1.0 200 R\r\nConnection: keep-alive\r\n\r\n",
+            ),
             // A server of HTTP/1.1 would refuse an empty Host.
-            (false, false, "GET / HTTP/1.0\r\n\r\n", "HTTP/1.1 200 R\r\n\r\n"),
+            (false, false, "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "HTTP/1.1 200 R\r\n\r\n"),
         ] {
             let to = Peer { keeps_version: keeps, ..peer(Version::Http11, false) };
             let mut request = Request::default();
@@ -262,11 +289,11 @@ mod tests {
             if host {
                 request.fields.push(b"Host", b"h");
             }
-            assert_eq!(made(|sink| sink.request(&mut request, Connection::Implied, &to)).0, asked);
+            assert_eq!(made(|sender| sender.request(&mut request, ConnectionOption::KeepAlive, &to)).0, asked);
             let mut response = Response::default();
             (response.version, response.status) = (Version::Http10, 200);
             response.set_reason(b"R");
-            assert_eq!(made(|sink| sink.response(&mut response, true, &to)).0, answered);
+            assert_eq!(made(|sender| sender.response(&mut response, true, &to)).0, answered);
         }
     }
 
@@ -278,7 +305,7 @@ mod tests {
             let mut response = Response::default();
             (response.status, response.body) = (200, BodyLength::Framed);
             response.fields.push(b"Trailer", b"Sum");
-            let (text, framing, _) = made(|sink| sink.response(&mut response, true, &peer(version, drops)));
+            let (text, framing, _) = made(|sender| sender.response(&mut response, true, &peer(version, drops)));
             assert_eq!(text.contains("Trailer: Sum\r\n"), announced, "{version:?} {drops}");
             assert_eq!(framing == CHUNKS, announced, "{version:?} {drops}");
         }
@@ -307,7 +334,8 @@ mod tests {
             if !fields.is_empty() {
                 request.fields.push(b"Trailer", fields.as_bytes());
             }
-            let (text, framed, ()) = made(|sink| sink.request(&mut request, Connection::Implied, &peer(Version::Http11, drops)));
+            let (text, framed, ()) =
+                made(|sender| sender.request(&mut request, ConnectionOption::KeepAlive, &peer(Version::Http11, drops)));
             assert_eq!((text, framed), (format!("POST / {expected}\r\n"), framing), "{version:?} {body:?}");
         }
     }
@@ -318,7 +346,7 @@ mod tests {
         response.status = 101;
         response.fields.push(b"Upgrade", b"websocket");
         response.fields.push(b"Content-Length", b"3");
-        let (text, framing, ()) = made(|sink| sink.bare(&mut response, &peer(Version::Http11, false)));
+        let (text, framing, ()) = made(|sender| sender.bare(&mut response, &peer(Version::Http11, false)));
         assert_eq!(text, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n");
         assert_eq!(framing, Outgoing::Plain);
     }

@@ -1,13 +1,13 @@
 //! What was sent of a request's body, kept until its server has answered: so it can be sent again.
 //!
 //! ```text
-//! source --consumed--> Recording --the attempt failed--> Again: what was kept, then the rest of the body
+//! receiver --consumed--> Recording --the attempt failed--> Again: what was kept, then the rest of the body
 //!                          \--more than a buffer holds--> nothing: the request is sent once
 //! ```
 
-use super::buffer::Pool;
+use super::framing::Framing;
 use super::held::Listener;
-use super::source::Incoming;
+use crate::io::Pool;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -44,10 +44,10 @@ impl Recording {
     }
 
     /// The body from its beginning on, where the rest of it is this; the rest alone, and false, where that is impossible.
-    pub fn rewind(self, rest: Incoming) -> (Incoming, bool) {
+    pub fn rewind(self, rest: Framing) -> (Framing, bool) {
         match self.0.replace(Kept::Lost) {
             Kept::All(bytes, _) if bytes.is_empty() => (rest, true),
-            Kept::All(bytes, _) => (Incoming::Again(Box::new(Again { bytes, at: 0, rest })), true),
+            Kept::All(bytes, _) => (Framing::Again(Box::new(Again { bytes, at: 0, rest })), true),
             Kept::Lost => (rest, false),
         }
     }
@@ -74,7 +74,7 @@ impl Listener for Recorder {
 pub struct Again {
     bytes: Vec<u8>,
     at: usize,
-    rest: Incoming,
+    rest: Framing,
 }
 
 impl Again {
@@ -84,12 +84,17 @@ impl Again {
     }
 
     /// What follows.
-    pub(super) fn rest(&self) -> &Incoming {
+    pub(super) fn rest(&self) -> &Framing {
         &self.rest
     }
 
+    /// What follows, without what was sent before.
+    pub(super) fn take_rest(&mut self) -> Framing {
+        std::mem::take(&mut self.rest)
+    }
+
     /// Takes so much of it; the rest, where all of it has gone.
-    pub(super) fn consume(&mut self, n: usize) -> Option<Incoming> {
+    pub(super) fn consume(&mut self, n: usize) -> Option<Framing> {
         self.at += n;
         self.data().is_empty().then(|| std::mem::take(&mut self.rest))
     }
@@ -116,19 +121,19 @@ mod tests {
 
     #[test]
     fn what_was_sent_comes_again_and_then_the_rest() {
-        let (body, is_whole) = heard(&[b"abc", b"de"]).rewind(Incoming::Exact(7));
-        let Incoming::Again(mut again) = body else { panic!("{body:?}") };
+        let (body, is_whole) = heard(&[b"abc", b"de"]).rewind(Framing::Exact(7));
+        let Framing::Again(mut again) = body else { panic!("{body:?}") };
         assert!(is_whole);
         assert_eq!(again.data(), b"abcde");
         assert!(again.consume(3).is_none());
-        assert!(matches!(again.consume(2), Some(Incoming::Exact(7))));
+        assert!(matches!(again.consume(2), Some(Framing::Exact(7))));
     }
 
     #[test]
     fn nothing_sent_is_nothing_lost_and_too_much_is_not_kept() {
-        assert!(matches!(heard(&[]).rewind(Incoming::Exact(7)), (Incoming::Exact(7), true)));
+        assert!(matches!(heard(&[]).rewind(Framing::Exact(7)), (Framing::Exact(7), true)));
         let recording = heard(&[b"abcdefgh", b"i"]);
         assert!(!recording.is_whole());
-        assert!(matches!(recording.rewind(Incoming::Exact(7)), (Incoming::Exact(7), false)));
+        assert!(matches!(recording.rewind(Framing::Exact(7)), (Framing::Exact(7), false)));
     }
 }

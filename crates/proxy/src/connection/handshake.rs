@@ -1,20 +1,20 @@
 //! TLS with clients: between the PROXY protocol's head and the first read.
 
+use crate::connection::downstream::ClientConnection;
 use crate::io::Transport;
-use crate::phase::{Client, record};
+use crate::phase::record;
 use crate::session::Session;
-use crate::stream::Stream;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
+use std::time::Duration;
 use terse_compress::budget;
-use terse_message::{Abort, Phase, Who};
 use terse_tls::{Ask, Cause, Failure, RECORDS_MEMORY_BYTES};
 
 /// Makes the handshake. There is no client behind one that failed: that is logged.
-pub async fn accept(client: Client, session: &Rc<Session>) -> Option<Client> {
+pub async fn accept(client: ClientConnection, session: &Rc<Session>) -> Option<ClientConnection> {
     let acceptor = session.worker.plan.binds[session.bind].tls.as_ref()?;
-    let Client { io, mut buffer, timer } = client;
+    let ClientConnection { io, mut buffer, timer } = client;
     let socket = io.into_plain()?;
     // What came with the PROXY protocol's head is the beginning of the handshake.
     let early = buffer.filled().len();
@@ -33,7 +33,7 @@ pub async fn accept(client: Client, session: &Rc<Session>) -> Option<Client> {
     match made.await {
         Ok(()) => {
             timer.clear();
-            Some(Client { io: Transport::Tls(secured), buffer, timer })
+            Some(ClientConnection { io: Transport::Tls(secured), buffer, timer })
         }
         Err(failure) => {
             refuse(session, failure);
@@ -42,19 +42,15 @@ pub async fn accept(client: Client, session: &Rc<Session>) -> Option<Client> {
     }
 }
 
-/// Waits for the handshake of a client whose request came ahead of it.
-pub async fn settled(client: &mut Client, stream: &Stream) -> Result<(), Abort> {
-    let Client { io: Transport::Tls(io), timer, .. } = client else { return Ok(()) };
-    let timeouts = &stream.facts.session.frontend().timeouts;
-    timer.set(timeouts.client_handshake.or(timeouts.client));
+/// Waits for the handshake of a client whose request came ahead of it, `limit` at most.
+pub async fn settled(client: &mut ClientConnection, limit: Option<Duration>) -> Result<(), Failure> {
+    let ClientConnection { io: Transport::Tls(io), timer, .. } = client else { return Ok(()) };
+    timer.set(limit);
     let made = poll_fn(|cx| match io.poll_settled(cx) {
         Poll::Pending if timer.is_due(cx) => Poll::Ready(Err(io.give_up())),
         poll => poll,
     });
-    let made = made.await.map_err(|failure| match failure.cause {
-        Cause::Timeout => Abort::new(Who::ClientTimeout, Phase::Request, terse_message::Cause::Timeout),
-        _ => Abort::new(Who::Client, Phase::Request, terse_message::Cause::Closed),
-    });
+    let made = made.await;
     timer.clear();
     made
 }

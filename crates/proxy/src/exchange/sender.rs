@@ -5,13 +5,12 @@
 
 mod head;
 
-pub use head::Peer;
+pub use head::{ConnectionOption, Peer};
 
-use super::http2::{Http2Stream, Then};
-use super::pipe::Pipe;
-use super::timer::Timer;
-use super::transport::Writer;
+use crate::io::http2::{Fate, Http2Stream, Then};
+use crate::io::{Pipe, Timer, Writer};
 use crate::meter::Meter;
+use socket2::SockRef;
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -21,7 +20,7 @@ use std::time::Duration;
 use terse_http::h1::encode;
 use terse_message::{Fields, Response};
 
-/// How the receiver finds the end of the body.
+/// How the peer finds the end of the body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Outgoing {
     /// There is none, or its length was said, or the connection closes behind it: the bytes as they are.
@@ -50,27 +49,27 @@ impl Outgoing {
 }
 
 /// A message and where it goes.
-pub struct Sink<'a> {
+pub struct Sender<'a> {
     /// The half that writes.
-    pub writer: Writer<'a>,
+    pub(super) writer: Writer<'a>,
     /// What waits to be written.
-    pub out: &'a mut Vec<u8>,
+    out: &'a mut Vec<u8>,
     /// Where the body travels in stored records: bytes of what waits that do not, because they are a head.
-    pub unstored: Option<usize>,
+    unstored: Option<usize>,
     /// The body's framing, which its head decides.
     framing: Outgoing,
     /// Bytes that were written.
     pub written: u64,
     /// Counts them, but for so many at the front.
-    pub count: &'a Cell<u64>,
+    count: &'a Cell<u64>,
     /// Bytes at the front that are no part of the message.
     pub uncounted: u64,
     /// Counts them as they go (`option contstats`).
     pub meter: Option<&'a Meter>,
     /// The peer's timer.
-    pub timer: &'a Timer,
+    timer: &'a Timer,
     /// How long it may take nothing.
-    pub timeout: Option<Duration>,
+    limit: Option<Duration>,
 }
 
 /// Data up to this size is copied rather than written on its own: a copy of 8 KB costs less than a system call.
@@ -78,10 +77,10 @@ const COPIED: usize = 8 * 1024;
 /// When so much waits, it is written.
 const ENOUGH: usize = 32 * 1024;
 
-impl Sink<'_> {
+impl Sender<'_> {
     /// Tells the peer that nothing more comes; waits for what TLS holds as long as for any write.
     pub async fn shutdown(&mut self) -> io::Result<()> {
-        self.timer.set(self.timeout);
+        self.timer.set(self.limit);
         let timer = self.timer;
         let mut closing = pin!(self.writer.shutdown());
         poll_fn(|cx| match closing.as_mut().poll(cx) {
@@ -92,21 +91,21 @@ impl Sink<'_> {
     }
 }
 
-impl<'a> Sink<'a> {
+impl<'a> Sender<'a> {
     /// What goes as it is, until a head says otherwise.
-    pub fn new(
+    pub(super) fn new(
         writer: Writer<'a>,
         out: &'a mut Vec<u8>,
         timer: &'a Timer,
-        timeout: Option<Duration>,
+        limit: Option<Duration>,
         count: &'a Cell<u64>,
-    ) -> Sink<'a> {
-        Sink { writer, out, unstored: None, framing: Outgoing::Plain, written: 0, count, uncounted: 0, meter: None, timer, timeout }
+    ) -> Sender<'a> {
+        Sender { writer, out, unstored: None, framing: Outgoing::Plain, written: 0, count, uncounted: 0, meter: None, timer, limit }
     }
 }
 
-impl Sink<'_> {
-    /// Sends a part of the body; it may wait in `out` until [`Sink::flush`].
+impl Sender<'_> {
+    /// Sends a part of the body; it may wait in `out` until [`Sender::flush`].
     pub async fn send(&mut self, data: &[u8]) -> io::Result<()> {
         if data.is_empty() {
             return Ok(());
@@ -166,23 +165,23 @@ impl Sink<'_> {
         }
     }
 
-    /// Whether a change of protocol is what the receiver has asked for, as far as HTTP/1 cannot tell.
+    /// Whether a change of protocol is what the peer has asked for, as far as HTTP/1 cannot tell.
     pub fn accepts(&self, response: &Response) -> bool {
         !matches!(self.writer, Writer::Stream(stream) if !stream.is_accepted(response))
     }
 
-    /// Whether the receiver takes no data now: its window is closed.
+    /// Whether the peer takes no data now: its window is closed.
     pub fn is_closed(&self) -> bool {
         matches!(self.writer, Writer::Stream(stream) if !stream.is_open())
     }
 
-    /// Sends the head that waits, and waits until the receiver takes data.
+    /// Sends the head that waits, and waits until the peer takes data.
     pub async fn opened(&mut self) -> io::Result<()> {
         self.flush().await?;
         let Writer::Stream(stream) = self.writer else { return Ok(()) };
         let mut waits = false;
         poll_fn(|cx| match stream.poll_open(cx) {
-            Poll::Pending if self.timer.is_late(cx, self.timeout, &mut waits) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending if self.timer.is_late(cx, self.limit, &mut waits) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             poll => poll,
         })
         .await
@@ -264,12 +263,57 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// Whether bytes can go from a pipe to the receiver.
+    /// What is behind the heads that wait is compressed already, where this says so: records of TLS store it.
+    pub fn store_behind(&mut self, stores: bool) {
+        self.unstored = stores.then_some(self.out.len());
+    }
+
+    /// Whether bytes wait to be written.
+    pub fn has_waiting(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// The socket, for its options.
+    pub fn socket(&self) -> SockRef<'_> {
+        self.writer.socket()
+    }
+
+    /// The identifier of the stream of HTTP/2; 0 where it is none, or not open.
+    pub fn stream_id(&self) -> u32 {
+        self.writer.stream().map_or(0, Http2Stream::id)
+    }
+
+    /// Has a stream that breaks off end with the code that another one ended with.
+    pub fn pass_code(&self, code: u32) {
+        self.writer.stream().inspect(|stream| stream.pass_code(code));
+    }
+
+    /// Why the stream of HTTP/2 has broken off; none where it is no stream.
+    pub fn fate(&self) -> Option<Fate> {
+        self.writer.stream().map(Http2Stream::fate)
+    }
+
+    /// Lets the end look like one that was cut off, where there is TLS to say it.
+    pub fn break_off(&self) {
+        self.writer.break_off();
+    }
+
+    /// Tells the peer that nothing more comes, without a limit.
+    pub async fn close(&mut self) -> io::Result<()> {
+        self.writer.shutdown().await
+    }
+
+    /// Waits until the peer is [gone](terse_tls::gone).
+    pub async fn gone(&self) {
+        self.writer.gone().await;
+    }
+
+    /// Whether bytes can go from a pipe to the peer.
     pub fn can_splice(&self) -> bool {
         matches!(self.writer, Writer::Tcp(_))
     }
 
-    /// Sends all that a pipe holds as a part of the body, behind what waits. To be called where [`Sink::can_splice`] says so.
+    /// Sends all that a pipe holds as a part of the body, behind what waits. To be called where [`Sender::can_splice`] says so.
     pub async fn send_piped(&mut self, pipe: &mut Pipe<'_>) -> io::Result<()> {
         let end = self.begin(pipe.held());
         let (out, mut done) = (std::mem::take(self.out), 0);
@@ -294,7 +338,7 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// What a write has come to: its bytes are counted, and a receiver that takes none, or not in its time, is an error.
+    /// What a write has come to: its bytes are counted, and a peer that takes none, or not in its time, is an error.
     #[inline]
     fn outcome(&mut self, poll: Poll<io::Result<usize>>, cx: &Context<'_>, waits: &mut bool) -> Poll<io::Result<usize>> {
         match poll {
@@ -309,7 +353,7 @@ impl Sink<'_> {
                 }
                 poll
             }
-            Poll::Pending if self.timer.is_late(cx, self.timeout, waits) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending if self.timer.is_late(cx, self.limit, waits) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             poll => poll,
         }
     }

@@ -1,6 +1,6 @@
 //! The PROXY protocol: what a connection says of itself before its first byte, and what a server is told.
 
-use crate::phase::{Client, read};
+use crate::connection::downstream::ClientConnection;
 use crate::session::Session;
 use crate::stream::Stream;
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ use terse_tls::{Handshake, Secured, Whose};
 
 /// Reads the head in front of a client's first byte. False when there is none, or none in time: that counts as an error of a request,
 /// and the connection is to be closed.
-pub async fn receive(client: &mut Client, session: &Session) -> bool {
+pub async fn receive(client: &mut ClientConnection, session: &Session) -> bool {
     client.timer.set(session.frontend().timeouts.client);
     let announced = loop {
         match proxy_protocol::parse(client.buffer.filled()) {
@@ -41,9 +41,9 @@ pub async fn receive(client: &mut Client, session: &Session) -> bool {
 }
 
 /// Reads more; while it waits for the first byte, it holds no buffer.
-async fn more(client: &mut Client, session: &Session) -> bool {
+async fn more(client: &mut ClientConnection, session: &Session) -> bool {
     if client.buffer.is_released() {
-        let Client { io, timer, .. } = client;
+        let ClientConnection { io, timer, .. } = client;
         let readable = poll_fn(|cx| match io.poll_readable(cx) {
             Poll::Pending if timer.is_due(cx) => Poll::Ready(false),
             poll => poll.map(|ready| ready.is_ok()),
@@ -53,7 +53,7 @@ async fn more(client: &mut Client, session: &Session) -> bool {
         }
         client.buffer = session.worker.pools.small.get().await;
     }
-    read::more(client).await.is_ok()
+    client.more().await.is_ok()
 }
 
 /// What a server is told in front of a stream's first byte.

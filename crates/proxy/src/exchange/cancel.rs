@@ -54,7 +54,7 @@ impl Cancel {
 /// A macro, so that what serves is made where it stays: as an argument it was copied, all of the room that it may need.
 macro_rules! until {
     ($cancel:expr, $serve:expr) => {{
-        let cancel: &$crate::cancel::Cancel = $cancel;
+        let cancel: &$crate::exchange::Cancel = $cancel;
         let mut serve = std::pin::pin!($serve);
         std::future::poll_fn(|cx| match cancel.poll(cx) {
             std::task::Poll::Ready(why) => std::task::Poll::Ready(Err(why)),

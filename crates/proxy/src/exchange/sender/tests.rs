@@ -1,6 +1,5 @@
-use super::super::timer::Wheel;
-use super::super::transport::Transport;
 use super::*;
+use crate::io::{Transport, Wheel};
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::cell::Cell;
@@ -18,7 +17,7 @@ const UNCOUNTED: u64 = 3;
 struct Sent {
     /// What was received, by writes where the socket keeps them apart.
     received: Vec<Vec<u8>>,
-    /// What the sink has counted.
+    /// What the sender has counted.
     written: u64,
 }
 
@@ -31,16 +30,16 @@ fn send(kind: SocketType, buffer: usize, framing: Outgoing, waits: &[u8], parts:
     let written = runtime.block_on(async {
         let mut transport = Transport::Unix(tokio::net::UnixStream::from_std(ours.into()).unwrap());
         let (mut out, timer, count) = (waits.to_vec(), Wheel::new().timer(), Cell::new(0));
-        let mut sink = Sink::new(transport.split().1, &mut out, &timer, None, &count);
-        (sink.framing, sink.uncounted) = (framing, UNCOUNTED);
+        let mut sender = Sender::new(transport.split().1, &mut out, &timer, None, &count);
+        (sender.framing, sender.uncounted) = (framing, UNCOUNTED);
         for part in parts {
-            sink.send(part).await.unwrap();
+            sender.send(part).await.unwrap();
         }
         let mut trailers = Fields::default();
         trailers.push(b"Sum", b"1");
-        sink.finish_with(last, &trailers).await.unwrap();
-        assert!(sink.out.is_empty());
-        let written = sink.written;
+        sender.finish_with(last, &trailers).await.unwrap();
+        assert!(sender.out.is_empty());
+        let written = sender.written;
         assert_eq!(count.get(), written - UNCOUNTED.min(written));
         written
     });

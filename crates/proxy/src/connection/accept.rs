@@ -1,10 +1,11 @@
 //! Accepting: from a listener to a session's task.
 
 use crate::access::{Access, Listener, Turn};
+use crate::connection::downstream::ClientConnection;
+use crate::connection::run;
 use crate::effort::Measured;
 use crate::gate::State;
-use crate::io::{Buffer, Transport};
-use crate::phase::{Client, converse};
+use crate::io::Transport;
 use crate::session::Session;
 use crate::settings::BindSettings;
 use crate::worker::{Control, Worker};
@@ -139,8 +140,8 @@ fn serve(worker: &Rc<Worker>, bind: usize, (io, client): Accepted, place: Place)
     let options = &session.frontend().options;
     io.apply(options.client_probes, options.no_linger);
     let effort = session.effort.clone();
-    let client = Client { io, buffer: Buffer::default(), timer: worker.wheel.timer() };
-    let serve = converse::run(client, session, place);
+    let client = ClientConnection::new(io, worker.wheel.timer());
+    let serve = run(client, session, place);
     match effort {
         None => tokio::task::spawn_local(serve),
         Some(effort) => tokio::task::spawn_local(Measured::new(serve, effort)),

@@ -1,0 +1,183 @@
+//! HTTP/1 with a client: requests and responses on one connection, one after the other.
+
+use super::downstream::ClientConnection;
+use super::{detect, linger};
+use crate::exchange::{After, Client};
+use crate::io::{Buffer, clock};
+use crate::phase::serve::{self, Before};
+use crate::phase::{finish, record};
+use crate::registry::{Place, Registry};
+use crate::session::Session;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+use terse_message::Who;
+
+/// Serves requests, as long as they come. While it has been waiting for one for more than a moment, a connection is this future and nothing
+/// else: no buffer, no stream. What requests need lives in the boxed future of [`converse`].
+///
+/// Says whether the connection is one of HTTP/2, of which nothing but the preface may have been read.
+pub async fn serve(client: &mut ClientConnection, session: &Rc<Session>) -> bool {
+    let mut idle_since = clock::now();
+    if detect::begins_as_http2(session) {
+        return true;
+    }
+    loop {
+        let limit = keep_alive(session).map(|limit| limit.saturating_sub(clock::now().saturating_duration_since(idle_since)));
+        match wait(client, session, limit).await {
+            Arrival::Bytes if session.requests.get() == 0 && detect::is_http2(client, session).await => return true,
+            Arrival::Bytes => {}
+            Arrival::Nothing => {
+                if session.requests.get() == 0 {
+                    Box::pin(silent(client, session, Who::Client)).await;
+                }
+                break;
+            }
+            Arrival::Late => {
+                if session.requests.get() == 0 {
+                    Box::pin(silent(client, session, Who::ClientTimeout)).await;
+                }
+                break;
+            }
+        }
+        match Box::pin(converse(client, session, &mut idle_since)).await {
+            After::Request => {}
+            After::Close | After::Linger => break,
+            After::Reset => {
+                client.io.reset();
+                break;
+            }
+        }
+    }
+    if !client.io.is_sent() {
+        client.timer.set(session.frontend().timeouts.client);
+        Box::pin(client.deliver()).await;
+    }
+    false
+}
+
+/// Ends a connection on which no request has come.
+async fn silent(connection: &mut ClientConnection, session: &Rc<Session>, who: Who) {
+    let mut client = Client::new(connection, session.worker.take_scratch());
+    finish::silent(&mut client, session, who).await;
+    session.worker.give_scratch(client.take_out());
+}
+
+/// How long a connection keeps the room of a request for the next one: busy clients send it within a moment. Longer would win little, and
+/// leave the memory of many connections that were busy at one time in pieces.
+const MOMENT: Duration = Duration::from_millis(10);
+
+/// How long a draining worker waits for the request behind a response that did not say `Connection: close`.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// One request after the other, as long as the next one comes soon.
+async fn converse(client: &mut ClientConnection, session: &Rc<Session>, idle_since: &mut Instant) -> After {
+    let mut place = Registry::enter(session);
+    loop {
+        if session.requests.get() > 0 {
+            record::accepted(session);
+        }
+        let after = exchange(client, session, &mut place, *idle_since).await;
+        if after != After::Request {
+            return after;
+        }
+        *idle_since = clock::now();
+        let moment = keep_alive(session).map_or(MOMENT, |limit| limit.min(MOMENT));
+        match wait(client, session, Some(moment)).await {
+            Arrival::Bytes => {}
+            Arrival::Late => return After::Request,
+            Arrival::Nothing => return After::Close,
+        }
+    }
+}
+
+/// One request and its response.
+async fn exchange(connection: &mut ClientConnection, session: &Rc<Session>, place: &mut Place, idle_since: Instant) -> After {
+    let mut client = Client::new(connection, session.worker.take_scratch());
+    let served = serve::run(&mut client, session, place, Before { cancel: &session.cancel, idle_since }).await;
+    session.worker.give_scratch(client.take_out());
+    if served.after == After::Linger {
+        let rest = client.take_rest();
+        Box::pin(linger::linger(connection, session, rest, served.held_back)).await;
+    }
+    served.after
+}
+
+/// How long a client may be silent before its next request.
+fn keep_alive(session: &Session) -> Option<Duration> {
+    let timeouts = &session.frontend().timeouts;
+    match session.requests.get() {
+        0 => timeouts.request.or(timeouts.client),
+        _ => timeouts.keep_alive.or(timeouts.request).or(timeouts.client),
+    }
+}
+
+enum Arrival {
+    /// There are bytes to look at.
+    Bytes,
+    /// The client has gone, or the worker drains.
+    Nothing,
+    /// The client was silent too long.
+    Late,
+}
+
+/// Waits for the first byte of a request.
+///
+/// A worker that drains closes connections that are idle. One whose response had begun before that was not told so: its next
+/// request is waited for, and that one's response says it.
+fn wait<'a>(client: &'a mut ClientConnection, session: &'a Session, limit: Option<Duration>) -> impl Future<Output = Arrival> + 'a {
+    let (is_first, is_running) = (session.requests.get() == 0, session.worker.is_running());
+    let keeps_idle = session.frontend().options.keeps_idle;
+    let closes_idle = !is_first && is_running && !keeps_idle;
+    if client.buffer.is_empty() {
+        client.buffer.release_if_empty();
+        client.timer.set(match limit {
+            limit if is_first || is_running || keeps_idle => limit,
+            limit => Some(limit.map_or(FAREWELL, |limit| limit.min(FAREWELL))),
+        });
+    }
+    // Waits for memory, where there is none.
+    let mut room: Option<Pin<Box<dyn Future<Output = Buffer> + 'a>>> = None;
+    poll_fn(move |cx| {
+        loop {
+            if let Some(waiting) = &mut room {
+                client.buffer = ready!(waiting.as_mut().poll(cx));
+                room = None;
+            }
+            match poll_first_bytes(client, session, cx) {
+                Poll::Ready(Some(arrival)) => return Poll::Ready(arrival),
+                Poll::Ready(None) => room = Some(Box::pin(session.worker.pools.small.get())),
+                Poll::Pending if closes_idle && !session.worker.is_running() => return Poll::Ready(Arrival::Nothing),
+                Poll::Pending if client.timer.is_due(cx) => return Poll::Ready(Arrival::Late),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    })
+}
+
+/// Reads, once there is something to read, unless the client has sent its next request already; `None` when a buffer is needed and there is none.
+fn poll_first_bytes(client: &mut ClientConnection, session: &Session, cx: &mut Context<'_>) -> Poll<Option<Arrival>> {
+    let ClientConnection { io, buffer, .. } = client;
+    if !buffer.is_empty() {
+        return Poll::Ready(Some(Arrival::Bytes));
+    }
+    if buffer.is_released() {
+        if io.poll_readable(cx).is_pending() {
+            return Poll::Pending;
+        }
+        match session.worker.pools.small.take() {
+            Some(taken) => *buffer = taken,
+            None => return Poll::Ready(None),
+        }
+    }
+    match io.split().0.poll_read(cx, buffer) {
+        Poll::Pending => {
+            buffer.release_if_empty();
+            Poll::Pending
+        }
+        Poll::Ready(Ok(1..)) => Poll::Ready(Some(Arrival::Bytes)),
+        Poll::Ready(_) => Poll::Ready(Some(Arrival::Nothing)),
+    }
+}

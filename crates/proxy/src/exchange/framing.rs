@@ -1,0 +1,180 @@
+//! How the end of a body is found, and how much of it is left.
+
+use super::held::Held;
+use super::replay::Again;
+use crate::io::Buffer;
+use terse_http::h1::{ChunkDecoder, Step};
+use terse_message::{BodyLength, Fields, Malformed, Request, Response, Version};
+
+/// How the end of a body is found.
+#[derive(Debug, Default)]
+pub enum Framing {
+    /// It has ended, or there was none.
+    #[default]
+    Done,
+    /// So many bytes are left.
+    Exact(u64),
+    /// In chunks.
+    Chunked(Box<Chunks>),
+    /// In frames of HTTP/2, which say where it ends.
+    Frames(Box<Frames>),
+    /// All until the peer closes: a body without a length, or a tunnel.
+    UntilClose,
+    /// It is in memory: nothing is read.
+    Held(Held),
+    /// Some of it was sent before, and comes from memory first.
+    Again(Box<Again>),
+}
+
+/// A body in chunks.
+#[derive(Debug, Default)]
+pub struct Chunks {
+    pub(super) decoder: ChunkDecoder,
+    /// Bytes of data that were found at the front of the buffer.
+    pub(super) found: usize,
+    /// The fields behind the last chunk, once that has come.
+    pub(super) trailers: Fields,
+}
+
+/// A body in frames.
+#[derive(Debug, Default)]
+pub struct Frames {
+    /// How many bytes of data are left, where the head says so.
+    pub(super) left: Option<u64>,
+    pub(super) has_ended: bool,
+    /// The fields behind it, once it has ended.
+    pub(super) trailers: Option<Box<Fields>>,
+}
+
+impl Framing {
+    /// How a body of this length ends, in HTTP/1.
+    pub fn new(length: BodyLength) -> Framing {
+        match length {
+            BodyLength::None | BodyLength::Exact(0) => Framing::Done,
+            BodyLength::Exact(n) => Framing::Exact(n),
+            BodyLength::Framed => Framing::Chunked(Box::default()),
+            BodyLength::UntilClose => Framing::UntilClose,
+        }
+    }
+
+    /// How a request's body ends.
+    pub fn of(request: &Request) -> Framing {
+        match request.body {
+            BodyLength::Framed if request.version == Version::Http2 => Framing::Frames(Box::default()),
+            length => Framing::new(length),
+        }
+    }
+
+    /// How a server's response ends.
+    pub fn of_response(response: &Response) -> Framing {
+        let left = match response.body {
+            BodyLength::Exact(n) => Some(n),
+            _ => None,
+        };
+        match response.body {
+            BodyLength::Exact(1..) | BodyLength::Framed if response.version == Version::Http2 => {
+                Framing::Frames(Box::new(Frames { left, ..Frames::default() }))
+            }
+            length => Framing::new(length),
+        }
+    }
+
+    /// Whether nothing is left.
+    pub fn is_done(&self) -> bool {
+        matches!(self, Framing::Done)
+    }
+
+    /// Whether nothing is left to be read from the peer.
+    pub fn is_read(&self) -> bool {
+        match self {
+            Framing::Again(again) => again.rest().is_read(),
+            body => body.is_done(),
+        }
+    }
+
+    /// How much of a body is in these bytes, counted up to about `enough`. Of frames, what lies with their connection is left out.
+    pub(super) fn at_hand(&self, filled: &[u8], enough: u64) -> AtHand {
+        let here = filled.len() as u64;
+        let (bytes, whole) = match self {
+            Framing::Done => (0, true),
+            Framing::Held(held) => (held.left(), true),
+            Framing::Again(again) => (again.data().len() as u64, again.rest().is_done()),
+            Framing::Exact(left) => (here, here >= *left),
+            Framing::UntilClose => (here, false),
+            Framing::Frames(frames) => (here, frames.has_ended),
+            Framing::Chunked(chunks) => return chunks.at_hand(filled, enough),
+        };
+        AtHand { bytes, whole, malformed: None }
+    }
+
+    /// Takes what is left of a body out of its buffer, if all of it is there; says whether nothing is left to come.
+    pub(super) fn skip(&mut self, buffer: &mut Buffer) -> bool {
+        if let Framing::Again(again) = self {
+            *self = again.take_rest();
+        }
+        let bytes = match self {
+            Framing::Done | Framing::Held(_) => 0,
+            Framing::Exact(left) if *left <= buffer.filled().len() as u64 => *left as usize,
+            Framing::Chunked(chunks) => match chunks.end(buffer.filled()) {
+                Some(bytes) => bytes,
+                None => return false,
+            },
+            Framing::Exact(_) | Framing::UntilClose | Framing::Frames(_) => return false,
+            Framing::Again(_) => return false,
+        };
+        buffer.consume(bytes);
+        *self = Framing::Done;
+        true
+    }
+}
+
+/// How much of a body is there.
+pub(super) struct AtHand {
+    /// Bytes of data.
+    pub(super) bytes: u64,
+    /// Whether the body ends with them.
+    pub(super) whole: bool,
+    /// What is wrong with what follows them.
+    pub(super) malformed: Option<Malformed>,
+}
+
+impl Chunks {
+    fn at_hand(&self, filled: &[u8], enough: u64) -> AtHand {
+        let (mut ahead, mut at) = (self.decoder.clone(), self.found);
+        let mut found = AtHand { bytes: self.found as u64, whole: false, malformed: None };
+        while found.bytes < enough
+            && let Some(rest) = filled.get(at..)
+        {
+            match ahead.step(rest) {
+                Ok((used, Step::Data(data))) => {
+                    found.bytes += data.len() as u64;
+                    at += used;
+                }
+                Ok((_, Step::End)) => {
+                    found.whole = true;
+                    break;
+                }
+                Ok((_, Step::More)) => break,
+                Err(malformed) => {
+                    found.malformed = Some(malformed);
+                    break;
+                }
+            }
+        }
+        found
+    }
+
+    /// The length of all chunks that are left, the last one included; none when that has not come.
+    fn end(&self, bytes: &[u8]) -> Option<usize> {
+        let (mut ahead, mut at) = (self.decoder.clone(), self.found);
+        loop {
+            let (used, step) = ahead.step(bytes.get(at..)?).ok()?;
+            at += used;
+            match step {
+                Step::Data(_) => {}
+                Step::More => return None,
+                Step::End => return Some(at),
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What has come from a peer, lent to rules.
+
+use super::framing::Framing;
+use crate::io::Buffer;
+use std::cell::OnceCell;
+use terse_http::h1::{self, ChunkDecoder, Parsed, Step};
+use terse_message::{BodyLength, Malformed, Request};
+
+/// Bytes that have come and have not gone on, taken out of their side while rules look at them.
+#[derive(Default)]
+pub struct Peek {
+    buffer: Buffer,
+    /// The chunks that the bytes are in, and how many bytes of the one at the front are left; none where the bytes are the data.
+    chunks: Option<(ChunkDecoder, usize)>,
+    /// The data of chunks, put together, and whether that is all of it.
+    joined: OnceCell<(Vec<u8>, bool)>,
+}
+
+/// A body, as far as it is there.
+#[derive(Clone, Copy, Debug)]
+pub struct Body<'a> {
+    /// Its bytes, without frames.
+    pub bytes: &'a [u8],
+    /// Whether that is all of it.
+    pub whole: bool,
+}
+
+/// A side whose bytes rules may look at.
+pub trait Lend {
+    /// Takes what has come out of the side.
+    fn lend(&mut self) -> Peek;
+
+    /// Puts it back.
+    fn restore(&mut self, peek: Peek);
+}
+
+impl Peek {
+    /// A buffer's bytes, framed so.
+    pub(super) fn of(buffer: &mut Buffer, framing: &Framing) -> Peek {
+        let chunks = match framing {
+            Framing::Chunked(chunks) => Some((chunks.decoder.clone(), chunks.found)),
+            _ => None,
+        };
+        Peek { buffer: std::mem::take(buffer), chunks, joined: OnceCell::new() }
+    }
+
+    /// The buffer, to be put back.
+    pub(super) fn into_buffer(self) -> Buffer {
+        self.buffer
+    }
+
+    /// The bytes, frames included.
+    pub fn bytes(&self) -> &[u8] {
+        self.buffer.filled()
+    }
+
+    /// Whether no more can come: the buffer is full.
+    pub fn is_full(&self) -> bool {
+        self.buffer.is_full() && !self.buffer.is_released()
+    }
+
+    /// Reads the head of a request that the bytes begin with; whether it is not all there yet, and whether it is the preface of HTTP/2. What
+    /// is no head leaves the request empty.
+    pub fn sniff(&self, request: &mut Request) -> (bool, bool) {
+        let parsed = h1::parse_request(self.bytes(), request);
+        if !matches!(parsed, Ok(Parsed::Complete(_))) {
+            request.clear();
+        }
+        (parsed == Ok(Parsed::Partial), parsed == Err(Malformed::Preface))
+    }
+
+    /// The body that these bytes begin with, whose head says that it has this length.
+    pub fn body(&self, length: BodyLength) -> Body<'_> {
+        let bytes = self.bytes();
+        match (length, &self.chunks) {
+            (BodyLength::None, _) => Body { bytes: b"", whole: true },
+            (BodyLength::Exact(n), _) => match bytes.get(..usize::try_from(n).unwrap_or(usize::MAX)) {
+                Some(bytes) => Body { bytes, whole: true },
+                None => Body { bytes, whole: false },
+            },
+            (BodyLength::Framed, Some((decoder, found))) => {
+                let (bytes, whole) = self.joined.get_or_init(|| join(bytes, decoder.clone(), *found));
+                Body { bytes, whole: *whole }
+            }
+            (BodyLength::Framed | BodyLength::UntilClose, _) => Body { bytes, whole: false },
+        }
+    }
+}
+
+/// The data of chunks without their frames, and whether the last chunk is among them; `found` bytes at the front are data. What is
+/// malformed ends it; it is found again, and told, when the body is moved.
+pub(super) fn join(bytes: &[u8], mut decoder: ChunkDecoder, found: usize) -> (Vec<u8>, bool) {
+    let mut body = bytes.get(..found).unwrap_or(bytes).to_vec();
+    let mut at = found;
+    while let Ok((used, step)) = decoder.step(bytes.get(at..).unwrap_or_default()) {
+        match step {
+            Step::Data(range) => body.extend_from_slice(bytes.get(at..).and_then(|rest| rest.get(range)).unwrap_or_default()),
+            Step::More => return (body, false),
+            Step::End => return (body, true),
+        }
+        at += used;
+    }
+    (body, false)
+}
+
+/// Bytes without a side.
+#[cfg(test)]
+impl Lend for Buffer {
+    fn lend(&mut self) -> Peek {
+        Peek::of(self, &Framing::UntilClose)
+    }
+
+    fn restore(&mut self, peek: Peek) {
+        *self = peek.into_buffer();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_joined_from_where_their_decoder_stands() {
+        let wire = b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+        assert_eq!(join(wire, ChunkDecoder::default(), 0), (b"abcde".to_vec(), true));
+        assert_eq!(join(&wire[..9], ChunkDecoder::default(), 0), (b"abc".to_vec(), false));
+        let mut decoder = ChunkDecoder::default();
+        let (_, step) = decoder.step(wire).unwrap();
+        let Step::Data(range) = step else { panic!("{step:?}") };
+        assert_eq!(join(&wire[range.start..], decoder, range.len()), (b"abcde".to_vec(), true));
+    }
+}
