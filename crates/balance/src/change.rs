@@ -76,6 +76,19 @@ impl Farm {
         Some(text)
     }
 
+    /// Sets the address and the port of a server that is spoken to over IP, and says nothing: a change of its state tells of it.
+    pub fn set_address_quietly(&self, server: &Arc<Server>, ip: IpAddr, port: Port) {
+        let _changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = Destination { ip, port };
+        if server.address().destination().is_none_or(|old| old == new) {
+            return;
+        }
+        server.set_address(new.into());
+        if matches!(server.settings().ring_key, RingKey::Address | RingKey::AddressAndPort) {
+            self.rebuild();
+        }
+    }
+
     /// Lets a server that has `resolvers` be where another name in the DNS is, which is asked for from now on; until it has an address
     /// the server stays where it is. Says what has changed and by whom, in HAProxy's words, and logs it. `None`: nothing changed.
     pub fn set_name_in_dns(self: &Arc<Farm>, server: &Arc<Server>, name: &str, by: &str) -> Option<String> {
@@ -382,14 +395,14 @@ fn line(farm: &Farm, server: &Server, old: State, new: State, cause: &str, moved
             (Level::Notice, format!("is {up}/{drains} (leaving maintenance)"), false)
         }
         (true, false) if old.admin.is_unresolved() => {
-            let name = server.name_in_dns().unwrap_or_default();
+            let name = server.place_in_dns().or_else(|| server.name_in_dns()).unwrap_or_default();
             (Level::Notice, format!("('{name}') is {up}/{drains} (resolves again)"), false)
         }
         (true, false) => (Level::Notice, format!("is {up}/{drains} (leaving forced maintenance)"), false),
         (true, true) => {
             let gone = |is: fn(Admin) -> bool| is(old.admin) && !is(new.admin);
             if gone(Admin::is_unresolved) {
-                let name = server.name_in_dns().unwrap_or_default();
+                let name = server.place_in_dns().or_else(|| server.name_in_dns()).unwrap_or_default();
                 (Level::Notice, format!("('{name}') resolves again but remains in maintenance{}", via(server)), false)
             } else if gone(Admin::is_inherited_maint) {
                 (Level::Notice, "remains in forced maintenance".into(), false)

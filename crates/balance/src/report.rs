@@ -18,9 +18,9 @@ pub fn state_line(farm: &Farm, server: &Server, now: Instant) -> String {
     let (address, port) = shown_address(server);
     let aim = server.aim();
     let paused = if state.admin.is_maint() { PAUSED } else { 0 };
-    let name = server.name_in_dns();
+    let (name, place) = (server.name_in_dns(), server.place_in_dns());
     let (fqdn, record) = match name.as_deref() {
-        Some(record) if record.starts_with('_') => ("-", record),
+        Some(record) if record.starts_with('_') => (place.as_deref().unwrap_or("-"), record),
         name => (name.unwrap_or("-"), "-"),
     };
     format!(

@@ -35,6 +35,8 @@ struct Line {
     agent_state: u8,
     /// What an operator said.
     name_in_dns: Option<Box<str>>,
+    /// A service, and the machine that serves there.
+    place_in_dns: Option<(Box<str>, Box<str>)>,
     port: u16,
     secure: bool,
     check_port: Option<u16>,
@@ -86,6 +88,8 @@ impl Line {
         let ip = |at: usize| word(at).and_then(|word| word.parse().ok());
         let port = |at: usize| word(at).and_then(|word| word.parse::<u16>().ok()).filter(|port| *port != 0);
         let admin = u8::try_from(number(6)?).ok()?;
+        let service = word(19).filter(|record| record.starts_with('_'));
+        let name = word(17).filter(|name| is_name(name));
         Some(Line {
             address: ip(4),
             operation: Operation::of_number(number(5)?)?,
@@ -96,7 +100,8 @@ impl Line {
             check_health: number(12)?,
             check_state: u8::try_from(number(13)?).ok()?,
             agent_state: u8::try_from(number(14)?).ok()?,
-            name_in_dns: word(17).filter(|name| admin & MOVED_IN_DNS != 0 && is_name(name)).map(Into::into),
+            name_in_dns: name.filter(|_| admin & MOVED_IN_DNS != 0 && service.is_none()).map(Into::into),
+            place_in_dns: service.zip(name.filter(|name| *name != "-")).map(|(service, name)| (service.into(), name.into())),
             port: word(18)?.parse().ok()?,
             secure: word(20) == Some("1"),
             check_port: port(21),
@@ -193,6 +198,11 @@ impl Farm {
             && server.takes_names()
         {
             server.set_name_in_dns(name);
+        }
+        if let Some((_, target)) =
+            line.place_in_dns.as_ref().filter(|(service, _)| settings.name_in_dns.as_deref() == Some(service))
+        {
+            server.set_place_in_dns(Some(target));
         }
         if let Some(mut there) = server.address().destination() {
             let wants_last = server.name_in_dns().is_some() && settings.prefers_last();

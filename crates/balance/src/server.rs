@@ -67,6 +67,14 @@ pub struct Server {
     extras: Extras,
 }
 
+/// The place of a service that a server stands for: the target of an SRV record.
+#[derive(Default, Debug)]
+struct PlaceInDns {
+    target: Option<Arc<str>>,
+    /// Whether it has had any.
+    is_known: bool,
+}
+
 /// What few servers have: nothing of it is touched for the others.
 #[derive(Default, Debug)]
 struct Extras {
@@ -94,6 +102,8 @@ struct Extras {
     program: OnceLock<Arc<Semaphore>>,
     /// The name in the DNS that an operator gave it.
     name_in_dns: Mutex<Option<Arc<str>>>,
+    /// Where the service that it is one of was found.
+    place_in_dns: Mutex<PlaceInDns>,
     /// Names that operators gave it, in the order of their first use.
     names: OnceLock<Box<[OnceLock<Arc<str>>; MOST_NAMES]>>,
 }
@@ -311,7 +321,23 @@ impl Server {
 
     /// Whether an operator gave it another one than its line.
     pub(crate) fn is_moved_in_dns(&self) -> bool {
-        self.given_name_in_dns().is_some()
+        self.given_name_in_dns().is_some() || self.place().is_known
+    }
+
+    /// The name of the machine that serves here, where its own name is that of a service.
+    pub fn place_in_dns(&self) -> Option<Arc<str>> {
+        self.place().target.clone()
+    }
+
+    /// Says which machine of a service it stands for.
+    pub fn set_place_in_dns(&self, target: Option<&str>) {
+        let mut place = self.place();
+        place.target = target.map(Into::into);
+        place.is_known |= target.is_some();
+    }
+
+    fn place(&self) -> MutexGuard<'_, PlaceInDns> {
+        self.extras.place_in_dns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn set_name_in_dns(&self, name: &str) {

@@ -227,6 +227,10 @@ async fn connect_once(wheel: &Rc<Wheel>, errand: Errand<'_>) -> io::Result<Box<S
     let mut led = None;
     let io = match &*address {
         Address::Ip(ip) => connect_to(server, *ip, guise).await?,
+        // A name without an address is not where the client wanted to go.
+        Address::AsAsked(destination) if destination.ip.is_unspecified() && server.name_in_dns().is_some() => {
+            return Err(io::ErrorKind::AddrNotAvailable.into());
+        }
         Address::AsAsked(destination) => {
             let to = destination.of(asked).ok_or(io::ErrorKind::AddrNotAvailable)?;
             led = Some(Box::new((*destination, to)));
