@@ -8,23 +8,20 @@
 //! ```
 //!
 //! Who wants what is being asked already waits for that answer: a question is on its way once, whoever asks it.
-//!
-//! Each question has a socket of its own, connected to the name server, with a port and a number that nobody can guess (RFC 5452).
 
-use crate::counters::{COUNTS, Count, Counters};
+use crate::counters::{COUNTS, Count};
+use crate::line::{Failure, Line};
 use crate::message::{self, Answer, Kind, Problem};
+use crate::records;
 use crate::settings::{FamilySettings, Hold, NameServer, ResolversSettings};
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use terse_balance::exhaustion::{EXHAUSTION, Purpose};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UdpSocket};
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::sleep_until;
 
 /// A `resolvers` section at work. All threads share it.
 #[derive(Debug)]
@@ -32,9 +29,9 @@ pub struct Resolvers {
     /// Its name.
     pub name: Arc<str>,
     pub(crate) settings: ResolversSettings,
-    servers: Vec<Arc<Asked>>,
+    lines: Vec<Arc<Line>>,
     families: FamilySettings,
-    /// What `do-resolve` has learnt.
+    /// What names were found to be, for `do-resolve`.
     known: Mutex<HashMap<(String, Families), Known>>,
     /// Questions on their way, by name and kind of record.
     asking: Mutex<HashMap<(String, Kind), Arc<Outcome>>>,
@@ -51,18 +48,13 @@ struct Share<'a> {
     outcome: Option<Arc<Outcome>>,
 }
 
-/// A name server, and what is counted for it.
-#[derive(Debug)]
-struct Asked {
-    server: NameServer,
-    counters: Counters,
-}
-
 /// An answer that is kept.
 #[derive(Clone, Debug)]
 struct Known {
     until: Instant,
-    address: Option<IpAddr>,
+    /// In the order of [`records`]; each request gets the next one. Without any the name was not found.
+    addresses: Vec<IpAddr>,
+    next: usize,
 }
 
 /// Which addresses are wanted.
@@ -94,83 +86,166 @@ pub enum Status {
 /// An answer, and who gave it.
 #[derive(Clone, Debug)]
 pub(crate) struct Answered {
-    pub(crate) answer: Answer,
-    /// `section/name server`
-    pub(crate) by: String,
+    pub(crate) answer: Arc<Answer>,
+    /// The name server.
+    pub(crate) line: Arc<Line>,
 }
 
 impl Resolvers {
     /// A section with its name servers.
     pub fn new(name: &str, settings: ResolversSettings, families: FamilySettings) -> Arc<Resolvers> {
-        let asked = |server: &NameServer| Arc::new(Asked { server: server.clone(), counters: Counters::default() });
-        let servers = settings.servers.iter().map(asked).collect();
-        Arc::new(Resolvers { name: name.into(), settings, servers, families, known: Mutex::default(), asking: Mutex::default() })
+        let line = |server: &NameServer| Arc::new(Line::new(server, settings.payload_bytes, settings.patience));
+        let lines = settings.servers.iter().map(line).collect();
+        Arc::new(Resolvers { name: name.into(), settings, lines, families, known: Mutex::default(), asking: Mutex::default() })
+    }
+
+    /// Asks its name servers what others want to know, for ever. Until this runs, questions wait. It runs once.
+    pub(crate) async fn serve(self: Arc<Resolvers>) {
+        let mut tasks = JoinSet::new();
+        for line in &self.lines {
+            tasks.spawn(line.clone().serve());
+        }
+        while tasks.join_next().await.is_some() {}
+    }
+
+    /// The most descriptors that it has at a time: a socket for each name server, and a connection for what was cut.
+    pub fn descriptors(&self) -> usize {
+        self.lines.iter().map(|line| if line.server.stream { 1 } else { 2 }).sum()
     }
 
     /// What `show resolvers` shows of it.
     pub fn report(&self) -> String {
         let mut out = format!("Resolvers section {}\n", self.name);
-        for asked in &self.servers {
-            let _ = writeln!(out, " nameserver {}:", asked.server.name);
-            asked.counters.write(&mut out);
+        for line in &self.lines {
+            let _ = writeln!(out, " nameserver {}:", line.server.name);
+            line.counters.write(&mut out);
         }
         out
     }
 
     /// Its name servers and their counts, in the order of [`COUNT_NAMES`](crate::COUNT_NAMES).
     pub fn counts(&self) -> impl Iterator<Item = (&str, [u64; COUNTS])> {
-        self.servers.iter().map(|asked| (&*asked.server.name, asked.counters.values()))
+        self.lines.iter().map(|line| (&*line.server.name, line.counters.values()))
     }
 
-    /// An address of a name. An answer is kept for `hold valid`, a failure for `timeout retry`.
+    /// An address of a name, of several the next one at each call. An answer is kept for `hold valid`, a failure for `timeout retry`.
     pub async fn address(&self, name: &str, families: Families) -> Option<IpAddr> {
         let key = (message::normal(name), families);
-        let now = Instant::now();
-        if let Some(known) = self.known().get(&key).filter(|known| known.until > now) {
-            return known.address;
+        if let Some(found) = self.recall(&key) {
+            return found;
         }
-        let found = self.addresses(name, families).await;
-        let address = found.ok().and_then(|answered| answered.answer.addresses.first().copied());
-        let keep = if address.is_some() { self.settings.hold.valid } else { self.settings.patience };
+        let found = self.ask(name, &self.kinds(families)).await;
+        match &found {
+            Ok(answered) => self.learn(name, families, answered),
+            Err(_) => self.remember(key.clone(), Vec::new(), self.settings.patience),
+        }
+        self.recall(&key).unwrap_or_else(|| found.ok()?.answer.addresses.first().copied())
+    }
+
+    /// What is known of a name; `None`: it is to be asked for.
+    fn recall(&self, key: &(String, Families)) -> Option<Option<IpAddr>> {
+        let now = Instant::now();
+        let mut known = self.known();
+        let known = known.get_mut(key).filter(|known| known.until > now)?;
+        let at = known.next.checked_rem(known.addresses.len()).unwrap_or(0);
+        known.next = at + 1;
+        Some(known.addresses.get(at).copied())
+    }
+
+    fn remember(&self, key: (String, Families), addresses: Vec<IpAddr>, keep: Duration) {
+        let now = Instant::now();
         let mut known = self.known();
         if known.len() >= MOST_KNOWN {
             known.retain(|_, known| known.until > now);
         }
-        if known.len() < MOST_KNOWN {
-            known.insert(key, Known { until: now + keep, address });
+        let next = known.get(&key).map_or(0, |known| known.next);
+        if known.len() < MOST_KNOWN || known.contains_key(&key) {
+            known.insert(key, Known { until: now + keep, addresses, next });
         }
-        address
     }
 
-    /// The addresses of a name, of the family that is preferred, or without one of the other.
-    pub(crate) async fn addresses(&self, name: &str, families: Families) -> Result<Answered, Status> {
-        let (v4, v6) = self.families.accepted.unwrap_or_else(|| (true, reaches_v6()));
+    /// Keeps a good answer for those who ask later: `do-resolve` and servers share what they learn.
+    fn learn(&self, name: &str, families: Families, answered: &Answered) {
+        if !self.settings.hold.valid.is_zero() {
+            let addresses = records::in_order(&answered.answer.addresses);
+            self.remember((message::normal(name), families), addresses, self.settings.hold.valid);
+        }
+    }
+
+    /// Which kinds of records are asked for, the preferred one first.
+    fn kinds(&self, families: Families) -> Vec<Kind> {
         let mut kinds = match families {
             Families::V4First => vec![Kind::A, Kind::Aaaa],
             Families::V6First => vec![Kind::Aaaa, Kind::A],
             Families::V4 => vec![Kind::A],
             Families::V6 => vec![Kind::Aaaa],
         };
-        kinds.retain(|kind| if *kind == Kind::A { v4 } else { v6 });
-        self.ask(name, &kinds).await
+        kinds.retain(|kind| self.accepts(*kind == Kind::A));
+        kinds
     }
 
-    /// Asks for one kind of record, and for the next one where there is none.
-    pub(crate) async fn ask(&self, name: &str, kinds: &[Kind]) -> Result<Answered, Status> {
+    /// Whether addresses of a family are taken.
+    pub(crate) fn accepts(&self, v4: bool) -> bool {
+        let (accepts_v4, accepts_v6) = self.families.accepted.unwrap_or_else(|| (true, v4 || reaches_v6()));
+        if v4 { accepts_v4 } else { accepts_v6 }
+    }
+
+    /// The addresses of a server's name, of the family that is preferred, or without one of the other. What is no good answer may be an
+    /// accident: it is asked again after `timeout retry`, as often as `resolve_retries` says.
+    pub(crate) async fn addresses(&self, name: &str, families: Families) -> Result<Answered, Status> {
+        let answered = self.insist(name, &self.kinds(families)).await?;
+        self.learn(name, families, &answered);
+        Ok(answered)
+    }
+
+    /// The places of a service, asked for in the same way.
+    pub(crate) async fn services(&self, name: &str) -> Result<Answered, Status> {
+        self.insist(name, &[Kind::Service]).await
+    }
+
+    async fn insist(&self, name: &str, kinds: &[Kind]) -> Result<Answered, Status> {
+        let mut last = Status::Other;
+        for left in (0..self.settings.retries.max(1)).rev() {
+            let again = match self.ask_in_turn(name, kinds).await {
+                Ok(answered) => return Ok(answered),
+                Err((status, asked)) => {
+                    last = status;
+                    asked + self.settings.patience
+                }
+            };
+            if left > 0 {
+                sleep_until(again).await;
+            }
+        }
+        Err(last)
+    }
+
+    /// Asks for a client that waits. A name server that has answered will not say otherwise a moment later.
+    async fn ask(&self, name: &str, kinds: &[Kind]) -> Result<Answered, Status> {
         let mut last = Status::Other;
         for _ in 0..self.settings.retries.max(1) {
-            for kind in kinds {
-                match self.ask_once(name, *kind).await {
-                    Ok(answered) => return Ok(answered),
-                    Err(status) => last = status,
-                }
-                // Nobody answers the other question either.
-                if last == Status::Timeout {
-                    break;
-                }
+            match self.ask_in_turn(name, kinds).await {
+                Ok(answered) => return Ok(answered),
+                Err((status, _)) => last = status,
             }
-            // Who has answered that there is none will not say otherwise a moment later.
             if last != Status::Timeout {
+                break;
+            }
+        }
+        Err(last)
+    }
+
+    /// Asks for one kind of record, and for the next one where there is none. An error says when it was asked last.
+    async fn ask_in_turn(&self, name: &str, kinds: &[Kind]) -> Result<Answered, (Status, tokio::time::Instant)> {
+        let mut last = (Status::Other, tokio::time::Instant::now());
+        for kind in kinds {
+            let asked = tokio::time::Instant::now();
+            match self.ask_once(name, *kind).await {
+                Ok(answered) => return Ok(answered),
+                Err(status) => last = (status, asked),
+            }
+            // Nobody answers the other question either.
+            if last.0 == Status::Timeout {
                 break;
             }
         }
@@ -193,28 +268,27 @@ impl Resolvers {
     }
 
     async fn ask_all(&self, name: &str, kind: Kind) -> Result<Answered, Status> {
-        let mut questions = JoinSet::new();
-        for asked in &self.servers {
-            let (asked, name) = (asked.clone(), name.to_owned());
-            let (payload, patience) = (self.settings.payload_bytes, self.settings.patience);
+        let (mut questions, name) = (JoinSet::new(), Arc::<str>::from(name));
+        for line in &self.lines {
+            let (line, name) = (line.clone(), name.clone());
             questions.spawn(async move {
-                let _room = SOCKETS.acquire().await;
-                let outcome = timeout(patience, asked.ask(&name, kind, payload)).await.unwrap_or(Err(Failure::Late));
-                asked.count(&outcome);
-                (asked, outcome)
+                let reply = line.ask(&name, kind).await;
+                (line, reply)
             });
         }
-        let mut last = Status::Other;
+        let mut last = None;
         while let Some(outcome) = questions.join_next().await {
             match outcome {
-                Ok((asked, Ok(answer))) => {
-                    return Ok(Answered { answer, by: format!("{}/{}", self.name, asked.server.name) });
-                }
-                Ok((_, Err(failure))) => last = failure.status(),
+                Ok((line, Ok(answer))) => return Ok(Answered { answer: answer.into(), line }),
+                // What a name server says goes before the silence of another one.
+                Ok((_, Err(failure))) => last = Some(failure.status()).filter(|said| *said != Status::Timeout).or(last),
                 Err(_) => {}
             }
         }
-        Err(last)
+        match last {
+            None if !self.lines.is_empty() => Err(Status::Timeout),
+            last => Err(last.unwrap_or(Status::Other)),
+        }
     }
 
     fn asking(&self) -> MutexGuard<'_, HashMap<(String, Kind), Arc<Outcome>>> {
@@ -241,28 +315,6 @@ impl Drop for Share<'_> {
     }
 }
 
-/// Why a name server gave no good answer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Failure {
-    /// The question could not be sent.
-    Unsent,
-    /// Nothing came in time.
-    Late,
-    /// What came says so.
-    Said(Problem),
-}
-
-/// The most sockets to name servers at a time, in the process: they take no descriptors that clients were promised.
-pub const MOST_SOCKETS: usize = 64;
-
-/// Room for sockets. Questions beyond wait, and that is no time of the name server's.
-static SOCKETS: Semaphore = Semaphore::const_new(MOST_SOCKETS);
-
-fn unopened(error: std::io::Error) -> Failure {
-    EXHAUSTION.note(&error, Purpose::Resolve);
-    Failure::Unsent
-}
-
 impl Failure {
     fn status(self) -> Status {
         match self {
@@ -274,90 +326,10 @@ impl Failure {
     }
 }
 
-impl Asked {
-    async fn ask(&self, name: &str, kind: Kind, payload_bytes: u16) -> Result<Answer, Failure> {
-        let id = random_id();
-        let question = message::question(id, name, kind, payload_bytes).ok_or(Failure::Said(Problem::Malformed))?;
-        self.counters.bump(Count::Sent);
-        let over_stream = self.server.stream;
-        let outcome = match over_stream {
-            true => self.over_stream(&question, id, name, kind).await,
-            false => self.over_datagrams(&question, id, name, kind, payload_bytes).await,
-        };
-        match outcome {
-            // What was cut is asked for again where there is room (RFC 7766 section 5).
-            Err(Failure::Said(Problem::Truncated)) if !over_stream => {
-                self.counters.bump(Count::Truncated);
-                self.over_stream(&question, id, name, kind).await
-            }
-            outcome => outcome,
-        }
-    }
-
-    async fn over_datagrams(&self, question: &[u8], id: u16, name: &str, kind: Kind, payload: u16) -> Result<Answer, Failure> {
-        let unsent = |_| Failure::Unsent;
-        let any: SocketAddr = match self.server.address {
-            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-        };
-        let socket = UdpSocket::bind(any).await.map_err(unopened)?;
-        socket.connect(self.server.address).await.map_err(unsent)?;
-        socket.send(question).await.map_err(unsent)?;
-        let mut bytes = vec![0; usize::from(payload) + 1];
-        loop {
-            let length = socket.recv(&mut bytes).await.map_err(unsent)?;
-            if length > usize::from(payload) {
-                self.counters.bump(Count::TooLarge);
-                return Err(Failure::Said(Problem::Other));
-            }
-            match message::answer(&bytes[..length], id, name, kind) {
-                // Somebody guesses, or an old answer comes late: the right one may still come.
-                Err(Problem::Foreign) => self.counters.bump(Count::Outdated),
-                outcome => return outcome.map_err(Failure::Said),
-            }
-        }
-    }
-
-    /// Over a stream a message's length stands before it (RFC 1035 section 4.2.2).
-    async fn over_stream(&self, question: &[u8], id: u16, name: &str, kind: Kind) -> Result<Answer, Failure> {
-        let unsent = |_| Failure::Unsent;
-        let mut stream = TcpStream::connect(self.server.address).await.map_err(unopened)?;
-        let length = u16::try_from(question.len()).map_err(|_| Failure::Unsent)?;
-        stream.write_all(&[&length.to_be_bytes(), question].concat()).await.map_err(unsent)?;
-        let length = stream.read_u16().await.map_err(unsent)?;
-        let mut bytes = vec![0; usize::from(length)];
-        stream.read_exact(&mut bytes).await.map_err(unsent)?;
-        message::answer(&bytes, id, name, kind).map_err(Failure::Said)
-    }
-
-    fn count(&self, outcome: &Result<Answer, Failure>) {
-        match outcome {
-            Ok(answer) => {
-                self.counters.bump(Count::Valid);
-                if answer.aliased {
-                    self.counters.bump(Count::Aliases);
-                }
-            }
-            Err(Failure::Unsent) => self.counters.bump(Count::SendErrors),
-            Err(Failure::Late) => self.counters.bump(Count::Timeouts),
-            Err(Failure::Said(problem)) => self.counters.bump(match problem {
-                Problem::Absent => Count::Absent,
-                Problem::Refused => Count::Refused,
-                Problem::Malformed | Problem::Foreign => Count::Invalid,
-                Problem::Truncated => Count::Truncated,
-                Problem::Empty | Problem::Other => Count::Other,
-            }),
-        }
-    }
-}
-
-impl Resolvers {
-    /// Counts that an answer has changed a server.
-    pub(crate) fn count_update(&self, by: &str) {
-        let name = by.rsplit('/').next().unwrap_or_default();
-        if let Some(asked) = self.servers.iter().find(|asked| *asked.server.name == *name) {
-            asked.counters.bump(Count::Updates);
-        }
+impl Answered {
+    /// Counts that it has changed a server.
+    pub(crate) fn count_update(&self) {
+        self.line.counters.bump(Count::Updates);
     }
 }
 
@@ -379,16 +351,6 @@ fn reaches_v6() -> bool {
     std::net::UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).and_then(|socket| socket.connect(outside)).is_ok()
 }
 
-/// A question's number.
-fn random_id() -> u16 {
-    let mut bytes = [0; 2];
-    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
-        Ok(2) => u16::from_ne_bytes(bytes),
-        // The port is still nobody's to guess.
-        _ => Instant::now().elapsed().subsec_nanos() as u16,
-    }
-}
-
 /// Names that `do-resolve` remembers.
 const MOST_KNOWN: usize = 65_536;
 
@@ -398,16 +360,37 @@ mod tests {
     use crate::message::tests::{a, reply};
     use simple_dns::RCODE;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::UdpSocket;
 
-    fn resolvers(servers: &[SocketAddr], stream: bool) -> Arc<Resolvers> {
+    fn settings(servers: &[SocketAddr], stream: bool) -> ResolversSettings {
         let server = |(i, address): (usize, &SocketAddr)| NameServer { name: format!("n{i}").into(), address: *address, stream };
-        let settings = ResolversSettings {
+        ResolversSettings {
             servers: servers.iter().enumerate().map(server).collect(),
             patience: Duration::from_millis(200),
             retries: 2,
             ..ResolversSettings::default()
-        };
-        Resolvers::new("r", settings, FamilySettings { accepted: Some((true, true)) })
+        }
+    }
+
+    /// A section at work, as [`crate::run`] lets it work.
+    fn at_work(settings: ResolversSettings) -> Arc<Resolvers> {
+        let resolvers = Resolvers::new("r", settings, FamilySettings { accepted: Some((true, true)) });
+        tokio::spawn(resolvers.clone().serve());
+        resolvers
+    }
+
+    fn resolvers(servers: &[SocketAddr], stream: bool) -> Arc<Resolvers> {
+        at_work(settings(servers, stream))
+    }
+
+    fn by(answered: &Answered) -> &str {
+        &answered.line.server.name
+    }
+
+    fn counted(resolvers: &Resolvers, name: &str) -> u64 {
+        let at = crate::COUNT_NAMES.iter().position(|known| *known == name).unwrap();
+        resolvers.counts().map(|(_, counts)| counts[at]).sum()
     }
 
     async fn bound() -> (UdpSocket, SocketAddr) {
@@ -440,7 +423,7 @@ mod tests {
         });
         let resolvers = resolvers(&[first, second], false);
         let answered = resolvers.ask("a.test", &[Kind::A]).await.unwrap();
-        assert_eq!((answered.answer.addresses, answered.by.as_str()), (vec![IpAddr::from([10, 0, 0, 7])], "r/n1"));
+        assert_eq!((&answered.answer.addresses, by(&answered)), (&vec![IpAddr::from([10, 0, 0, 7])], "n1"));
         assert!(resolvers.report().contains("  outdated:    1"), "{}", resolvers.report());
         assert_eq!(resolvers.address("A.test.", Families::V4First).await, Some([10, 0, 0, 7].into()));
     }
@@ -462,8 +445,7 @@ mod tests {
                 socket.send_to(&answer, from).unwrap();
             }
         });
-        let mut resolvers = resolvers(&[address], false);
-        Arc::get_mut(&mut resolvers).unwrap().settings.patience = Duration::from_secs(15);
+        let resolvers = at_work(ResolversSettings { patience: Duration::from_secs(15), ..settings(&[address], false) });
         let mut tasks = JoinSet::new();
         let want = |tasks: &mut JoinSet<Option<IpAddr>>| {
             let resolvers = resolvers.clone();
@@ -490,7 +472,8 @@ mod tests {
 
     #[test]
     fn askers_that_leave_at_the_same_moment_leave_nothing() {
-        let (resolvers, arrived) = (resolvers(&[], false), AtomicUsize::new(0));
+        let families = FamilySettings { accepted: Some((true, true)) };
+        let (resolvers, arrived) = (Resolvers::new("r", settings(&[], false), families), AtomicUsize::new(0));
         // Both look without sleeping, so that they leave within nanoseconds of each other.
         let meet = |times: &mut usize| {
             *times += 1;
@@ -553,5 +536,210 @@ mod tests {
         });
         let answered = resolvers(&[address], false).ask("a.test", &[Kind::A]).await.unwrap();
         assert_eq!(answered.answer.addresses, [IpAddr::from([10, 0, 0, 8])]);
+    }
+
+    #[tokio::test]
+    async fn many_questions_share_a_socket_and_have_numbers_that_nobody_guesses() {
+        let (socket, address) = bound().await;
+        let resolvers = at_work(ResolversSettings { patience: Duration::from_secs(15), ..settings(&[address], false) });
+        let mut tasks = JoinSet::new();
+        for at in 0..COUNT {
+            let resolvers = resolvers.clone();
+            tasks.spawn(async move { (at, resolvers.ask(&format!("n{at}.test"), &[Kind::A]).await.unwrap()) });
+        }
+        let (mut questions, mut from) = (Vec::new(), Vec::new());
+        let mut bytes = [0; 1500];
+        while questions.len() < usize::from(COUNT) {
+            let (length, asker) = socket.recv_from(&mut bytes).await.unwrap();
+            questions.push(bytes[..length].to_vec());
+            from.push(asker);
+        }
+        from.dedup();
+        assert_eq!(from.len(), 1, "one socket");
+        let numbers: Vec<u16> = questions.iter().map(|question| u16::from_be_bytes([question[0], question[1]])).collect();
+        let distinct: std::collections::HashSet<u16> = numbers.iter().copied().collect();
+        assert_eq!(distinct.len(), numbers.len(), "in flight each has its own");
+        // Of random numbers, a fifth or so is as near to its neighbour as this; of numbers in a row, all are.
+        let steps = numbers.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < 6_000).count();
+        assert!(steps < numbers.len() / 2, "{numbers:?}");
+        assert!(numbers.iter().any(|number| *number < 0x6000) && numbers.iter().any(|number| *number > 0xa000), "{numbers:?}");
+        // The last question is answered first, and each gets the answer to its own.
+        for question in questions.iter().rev() {
+            let name = simple_dns::Packet::parse(question).unwrap().questions[0].qname.to_string();
+            let at: u8 = name.trim_start_matches('n').trim_end_matches(".test").parse().unwrap();
+            socket.send_to(&reply(question, &[(&name, a([10, 0, 0, at]))], RCODE::NoError), from[0]).await.unwrap();
+        }
+        while let Some(found) = tasks.join_next().await {
+            let (at, answered) = found.unwrap();
+            assert_eq!(answered.answer.addresses, [IpAddr::from([10, 0, 0, at])]);
+        }
+        assert_eq!((counted(&resolvers, "sent"), counted(&resolvers, "valid")), (u64::from(COUNT), u64::from(COUNT)));
+    }
+
+    const COUNT: u8 = 200;
+
+    /// Whoever sends an answer to another question, with a number that fits, is not listened to; the next question leaves from another port.
+    #[tokio::test]
+    async fn answers_to_other_questions_do_not_count() {
+        let (socket, address) = bound().await;
+        let resolvers = at_work(ResolversSettings { patience: Duration::from_secs(15), ..settings(&[address], false) });
+        let mut ports = Vec::new();
+        for (round, name) in ["a.test", "b.test"].into_iter().enumerate() {
+            let (asked, asking) = (resolvers.clone(), name.to_owned());
+            let asker = tokio::spawn(async move { asked.ask(&asking, &[Kind::A]).await });
+            let mut bytes = [0; 1500];
+            let (length, from) = socket.recv_from(&mut bytes).await.unwrap();
+            ports.push(from.port());
+            let other = message::question(u16::from_be_bytes([bytes[0], bytes[1]]), "evil.test", Kind::A, 512).unwrap();
+            let six = message::question(u16::from_be_bytes([bytes[0], bytes[1]]), name, Kind::Aaaa, 512).unwrap();
+            let mut stale = reply(&bytes[..length], &[(name, a([6; 4]))], RCODE::NoError);
+            stale[1] ^= 1;
+            for wrong in [reply(&other, &[("evil.test", a([6; 4]))], RCODE::NoError), reply(&six, &[], RCODE::NoError), stale] {
+                socket.send_to(&wrong, from).await.unwrap();
+            }
+            let right = reply(&bytes[..length], &[(name, a([10, 0, 0, 7]))], RCODE::NoError);
+            socket.send_to(&right, from).await.unwrap();
+            assert_eq!(asker.await.unwrap().unwrap().answer.addresses, [IpAddr::from([10, 0, 0, 7])]);
+            assert_eq!(counted(&resolvers, "invalid"), 2 * (round as u64 + 1));
+            assert_eq!(counted(&resolvers, "outdated"), round as u64 + 1);
+        }
+        assert_ne!(ports[0], ports[1]);
+    }
+
+    /// Answers are kept for `hold valid`: until then nobody asks again, and each request gets the next address.
+    #[tokio::test]
+    async fn known_answers_are_used_and_go_round() {
+        let (socket, address) = bound().await;
+        serve(socket, |question| {
+            vec![reply(question, &[("a.test", a([10, 0, 0, 1])), ("a.test", a([10, 0, 0, 2]))], RCODE::NoError)]
+        });
+        let resolvers = resolvers(&[address], false);
+        let mut found = Vec::new();
+        for name in ["a.test", "A.test", "a.test.", "a.test"] {
+            found.push(resolvers.address(name, Families::V4First).await.unwrap());
+        }
+        assert_eq!((found[0], found[1]), (found[2], found[3]));
+        assert_ne!(found[0], found[1]);
+        assert_eq!(counted(&resolvers, "sent"), 1);
+        // What is too old is asked for again.
+        resolvers.known().values_mut().for_each(|known| known.until = Instant::now());
+        assert!(resolvers.address("a.test", Families::V4First).await.is_some());
+        assert_eq!(counted(&resolvers, "sent"), 2);
+        // What servers learn `do-resolve` knows, and what is not kept is asked for each time.
+        let (other, address) = bound().await;
+        serve(other, |question| vec![reply(question, &[("a.test", a([10, 0, 0, 1]))], RCODE::NoError)]);
+        let mut brief = settings(&[address], false);
+        let kept = at_work(brief.clone());
+        kept.addresses("a.test", Families::V4First).await.unwrap();
+        assert_eq!(kept.address("a.test", Families::V4First).await, Some([10, 0, 0, 1].into()));
+        assert_eq!(counted(&kept, "sent"), 1);
+        brief.hold.valid = Duration::ZERO;
+        let brief = at_work(brief);
+        for _ in 0..2 {
+            assert_eq!(brief.address("a.test", Families::V4First).await, Some([10, 0, 0, 1].into()));
+        }
+        assert_eq!(counted(&brief, "sent"), 2);
+    }
+
+    #[tokio::test]
+    async fn failures_are_known_for_a_while() {
+        let (socket, address) = bound().await;
+        serve(socket, |question| vec![reply(question, &[], RCODE::NameError)]);
+        let resolvers = at_work(ResolversSettings { patience: Duration::from_secs(15), ..settings(&[address], false) });
+        for _ in 0..3 {
+            assert_eq!(resolvers.address("a.test", Families::V4).await, None);
+        }
+        assert_eq!((counted(&resolvers, "sent"), counted(&resolvers, "nx")), (1, 1));
+    }
+
+    /// What a name server says goes before the silence of another one.
+    #[tokio::test]
+    async fn a_refusal_beside_silence_is_a_refusal() {
+        let ((silent, first), (refusing, second)) = (bound().await, bound().await);
+        serve(silent, |_| Vec::new());
+        serve(refusing, |question| vec![reply(question, &[], RCODE::Refused)]);
+        let resolvers = resolvers(&[second, first], false);
+        assert_eq!(resolvers.ask("a.test", &[Kind::A]).await.map(|_| ()), Err(Status::Refused));
+        assert_eq!((counted(&resolvers, "refused"), counted(&resolvers, "timeout")), (1, 1));
+    }
+
+    /// A server's name is asked for again in spite of what was said: that may be an accident.
+    #[tokio::test]
+    async fn servers_names_are_asked_for_again() {
+        let (socket, address) = bound().await;
+        let asked = AtomicUsize::new(0);
+        serve(socket, move |question| {
+            let rcode = if asked.fetch_add(1, SeqCst) < 2 { RCODE::NameError } else { RCODE::NoError };
+            let records = [("a.test", a([10, 0, 0, 7]))];
+            vec![reply(question, if rcode == RCODE::NoError { &records } else { &[] }, rcode)]
+        });
+        let resolvers = resolvers(&[address], false);
+        let found = resolvers.addresses("a.test", Families::V4First).await.unwrap();
+        assert_eq!((&found.answer.addresses, counted(&resolvers, "sent")), (&vec![IpAddr::from([10, 0, 0, 7])], 3));
+    }
+
+    /// Over TCP, too, one connection has many questions, and another one follows when it ends.
+    #[tokio::test]
+    async fn a_connection_has_many_questions() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let resolvers = at_work(ResolversSettings { patience: Duration::from_secs(15), ..settings(&[address], true) });
+        let mut tasks = JoinSet::new();
+        for at in 0..4 {
+            let resolvers = resolvers.clone();
+            tasks.spawn(async move { resolvers.ask(&format!("n{at}.test"), &[Kind::A]).await.unwrap().answer.addresses[0] });
+        }
+        // The first connection ends behind its first answer; the second one has the rest.
+        for answers in [1, 3] {
+            let (mut peer, _) = listener.accept().await.unwrap();
+            let mut questions = Vec::new();
+            while questions.len() < answers {
+                let length = peer.read_u16().await.unwrap();
+                let mut question = vec![0; usize::from(length)];
+                peer.read_exact(&mut question).await.unwrap();
+                questions.push(question);
+            }
+            for question in questions.iter().rev() {
+                let name = simple_dns::Packet::parse(question).unwrap().questions[0].qname.to_string();
+                let answer = reply(question, &[(&name, a([10, 0, 0, 7]))], RCODE::NoError);
+                // In two pieces: what is cut in between waits for its rest.
+                let framed = [&(answer.len() as u16).to_be_bytes(), &answer[..]].concat();
+                peer.write_all(&framed[..5]).await.unwrap();
+                peer.write_all(&framed[5..]).await.unwrap();
+            }
+        }
+        let mut found = 0;
+        while let Some(ip) = tasks.join_next().await {
+            assert_eq!(ip.unwrap(), IpAddr::from([10, 0, 0, 7]));
+            found += 1;
+        }
+        assert_eq!((found, counted(&resolvers, "valid"), resolvers.descriptors()), (4, 4, 1));
+    }
+
+    #[tokio::test]
+    async fn where_nobody_listens_there_is_no_answer() {
+        let address = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        for stream in [false, true] {
+            let ask = resolvers(&[address], stream);
+            assert_eq!(ask.ask("a.test", &[Kind::A]).await.map(|_| ()), Err(Status::Timeout));
+        }
+    }
+
+    /// Without TCP, what is left of a service's answer counts; of addresses nothing does.
+    #[tokio::test]
+    async fn what_was_cut_counts_for_services() {
+        let (socket, address) = bound().await;
+        serve(socket, |question| {
+            let target = simple_dns::Name::new("h.test").unwrap().into_owned();
+            let place = simple_dns::rdata::RData::SRV(simple_dns::rdata::SRV { priority: 1, weight: 2, port: 80, target });
+            let mut cut = reply(question, &[("_a.test", place), ("_a.test", a([10, 0, 0, 7]))], RCODE::NoError);
+            cut[2] |= 2;
+            vec![cut]
+        });
+        let resolvers = resolvers(&[address], false);
+        let found = resolvers.ask("_a.test", &[Kind::Service]).await.unwrap();
+        assert_eq!((found.answer.services.len(), found.answer.services[0].port), (1, 80));
+        assert_eq!(resolvers.ask("_a.test", &[Kind::A]).await.map(|_| ()), Err(Status::Other));
+        assert_eq!((counted(&resolvers, "truncated"), counted(&resolvers, "valid")), (2, 1));
     }
 }

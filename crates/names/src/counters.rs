@@ -4,7 +4,6 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What can be counted.
-#[expect(dead_code, reason = "HAProxy's list: what cannot happen here stays 0")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub(crate) enum Count {

@@ -1,8 +1,8 @@
 //! Names that become addresses at run time: `resolvers` sections, and what follows from their answers.
 //!
 //! ```text
-//! ResolversSettings (a section) -> Resolvers (its name servers, counters, memory) -> ask: one question, one answer
-//! servers with `resolvers` -> Watch (one task a name) -> Assignment -> Farm::set_address, Farm::set_resolved
+//! ResolversSettings (a section) -> Resolvers (its name servers, memory) -> Line (a name server: sockets, questions in flight, counters)
+//! servers with `resolvers` -> Watches (names, each asked for once) -> records, assignment -> Farm::set_address, Farm::set_resolved
 //! `do-resolve` in rules    -> Resolvers::address
 //! ```
 //!
@@ -10,6 +10,7 @@
 //!
 //! Invariants:
 //! * An answer counts if it comes from the name server that was asked, with the number and the question of what was asked.
+//! * Sockets are the control thread's, one for a name server, whichever thread asks ([`run`]).
 //! * Everything that a name server says is bounded: bytes of a message, records of an answer, steps of a chain of aliases.
 //! * Only addresses of servers change; the plan does not.
 
@@ -17,12 +18,14 @@ mod assignment;
 mod client;
 mod counters;
 mod keywords;
+mod line;
 mod message;
+mod records;
 mod sections;
 mod settings;
 mod watch;
 
-pub use client::{Families, MOST_SOCKETS, Resolvers, Status};
+pub use client::{Families, Resolvers, Status};
 pub use counters::COUNT_NAMES;
 pub use keywords::KEYWORDS;
 pub use sections::settle;

@@ -63,6 +63,9 @@ pub(crate) enum Problem {
     /// It names no record of the kind that was asked for.
     #[error("no record")]
     Empty,
+    /// It names an alias, and nothing where that leads.
+    #[error("an alias that leads nowhere")]
+    DeadAlias,
     /// Any other error.
     #[error("failed")]
     Other,
@@ -81,6 +84,25 @@ pub(crate) fn question(id: u16, name: &str, kind: Kind, payload_bytes: u16) -> O
 /// Reads an answer to a question.
 pub(crate) fn answer(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Result<Answer, Problem> {
     let packet = Packet::parse(bytes).map_err(|_| Problem::Malformed)?;
+    fitting(&packet, id, name, kind)?;
+    if packet.has_flags(PacketFlag::TRUNCATION) {
+        return Err(Problem::Truncated);
+    }
+    content(&packet, name, kind)
+}
+
+/// What an answer says that was cut. Of a service that is better than nothing; addresses count only as a whole, as with HAProxy.
+pub(crate) fn cut_answer(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Result<Answer, Problem> {
+    let packet = Packet::parse(bytes).map_err(|_| Problem::Malformed)?;
+    fitting(&packet, id, name, kind)?;
+    match kind {
+        Kind::Service => content(&packet, name, kind),
+        Kind::A | Kind::Aaaa => Err(Problem::Truncated),
+    }
+}
+
+/// Whether an answer is one to this question.
+fn fitting(packet: &Packet<'_>, id: u16, name: &str, kind: Kind) -> Result<(), Problem> {
     let wanted = normal(name);
     if packet.id() != id || !packet.has_flags(PacketFlag::RESPONSE) {
         return Err(Problem::Foreign);
@@ -91,9 +113,10 @@ pub(crate) fn answer(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Result<An
         [] if packet.rcode() != RCODE::NoError => {}
         _ => return Err(Problem::Foreign),
     }
-    if packet.has_flags(PacketFlag::TRUNCATION) {
-        return Err(Problem::Truncated);
-    }
+    Ok(())
+}
+
+fn content(packet: &Packet<'_>, name: &str, kind: Kind) -> Result<Answer, Problem> {
     match packet.rcode() {
         RCODE::NoError => {}
         RCODE::NameError => return Err(Problem::Absent),
@@ -109,7 +132,7 @@ pub(crate) fn answer(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Result<An
             _ => None,
         })
         .collect();
-    let mut owner = wanted;
+    let mut owner = normal(name);
     // A chain has no more steps than there are aliases; one that goes round ends there.
     for _ in 0..aliases.len() {
         let Some(next) = aliases.get(&owner) else { break };
@@ -134,6 +157,7 @@ pub(crate) fn answer(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Result<An
         found.others.extend(address(&record.rdata).map(|ip| (normal(&record.name.to_string()), ip)));
     }
     match found.addresses.is_empty() && found.services.is_empty() {
+        true if found.aliased => Err(Problem::DeadAlias),
         true => Err(Problem::Empty),
         false => Ok(found),
     }
@@ -163,7 +187,7 @@ pub(crate) fn normal(name: &str) -> String {
 }
 
 /// Records of one section of an answer that are looked at.
-const MOST_RECORDS: usize = 1024;
+const MOST_RECORDS: usize = 4096;
 
 #[cfg(test)]
 pub(crate) mod tests {
@@ -221,6 +245,37 @@ pub(crate) mod tests {
         }
     }
 
+    /// Only what stands below the name, or where its aliases lead, counts.
+    #[test]
+    fn records_of_other_owners_do_not_count() {
+        let asked = question(7, "a.example", Kind::A, 512).unwrap();
+        let alias = |to: &str| RData::CNAME(CNAME(Name::new(to).unwrap().into_owned()));
+        let of = |records: &[(&str, RData<'static>)]| answer(&reply(&asked, records, RCODE::NoError), 7, "a.example", Kind::A);
+        let own = ("a.example", a([10, 0, 0, 1]));
+        let found = of(&[("x.example", alias("y.example")), ("y.example", a([6; 4])), own.clone()]).unwrap();
+        assert_eq!((found.addresses, found.aliased), (vec![IpAddr::from([10, 0, 0, 1])], false));
+        let found = of(&[("x.example", alias("a.example")), own.clone()]).unwrap();
+        assert!(!found.aliased);
+        assert_eq!(of(&[("x.example", alias("a.example")), ("x.example", a([6; 4]))]), Err(Problem::Empty));
+        assert_eq!(of(&[("a.example", alias("b.example")), ("c.example", a([6; 4]))]), Err(Problem::DeadAlias));
+        let found = of(&[("a.example", alias("b.example")), own, ("b.example", a([10, 0, 0, 2]))]).unwrap();
+        assert_eq!((found.addresses, found.aliased), (vec![IpAddr::from([10, 0, 0, 2])], true));
+    }
+
+    /// Addresses that are told unasked are kept apart from those that were asked for.
+    #[test]
+    fn additional_records_are_apart() {
+        let asked = question(7, "_a.example", Kind::Service, 512).unwrap();
+        let target = Name::new("H.example").unwrap().into_owned();
+        let place = RData::SRV(SRV { priority: 1, weight: 2, port: 80, target });
+        let mut packet = Packet::parse(&asked).unwrap().into_reply();
+        packet.answers.push(ResourceRecord::new(Name::new("_a.example").unwrap(), CLASS::IN, 60, place));
+        packet.additional_records.push(ResourceRecord::new(Name::new("H.example").unwrap(), CLASS::IN, 60, a([10, 0, 0, 3])));
+        let found = answer(&packet.build_bytes_vec().unwrap(), 7, "_a.example", Kind::Service).unwrap();
+        assert_eq!((found.addresses, found.others), (Vec::new(), vec![("h.example".to_owned(), [10, 0, 0, 3].into())]));
+        assert_eq!(found.services[0].target, "h.example");
+    }
+
     #[test]
     fn what_is_no_answer_says_why() {
         let asked = question(7, "a.example", Kind::A, 512).unwrap();
@@ -238,7 +293,12 @@ pub(crate) mod tests {
             ("a.example", RData::CNAME(CNAME(Name::new("b.example").unwrap().into_owned()))),
             ("b.example", RData::CNAME(CNAME(Name::new("a.example").unwrap().into_owned()))),
         ];
-        assert_eq!(of(&around, RCODE::NoError, 7, "a.example"), Err(Problem::Empty), "aliases that go round end");
+        assert_eq!(of(&around, RCODE::NoError, 7, "a.example"), Err(Problem::DeadAlias), "aliases that go round end");
+        let mut cut = reply(&asked, &good, RCODE::NoError);
+        cut[2] |= 2;
+        assert_eq!(answer(&cut, 7, "a.example", Kind::A), Err(Problem::Truncated));
+        assert_eq!(cut_answer(&cut, 7, "a.example", Kind::A), Err(Problem::Truncated));
+        assert_eq!(cut_answer(&cut, 8, "a.example", Kind::A), Err(Problem::Foreign));
     }
 
     proptest! {

@@ -318,7 +318,7 @@ fn fixed_descriptors(plan: &Plan, wanted: &[Wanted], admin: &AdminSettings, work
     let commands = if admin.sockets.is_empty() { 0 } else { admin.maxconn() };
     let messages: usize = plan.syslog.forwarders.iter().map(|forwarder| forwarder.settings.maxconn).sum();
     let peers = circles::descriptors(plan, admin.sockets.len(), wanted);
-    let names = if plan.resolvers.is_empty() { 0 } else { terse_names::MOST_SOCKETS };
+    let names: usize = plan.resolvers.iter().map(|section| section.descriptors()).sum();
     let apart = commands + messages + peers + plan.syslog.carriers.len() + names;
     (2 * listeners + checks + WORKER_DESCRIPTORS * workers + engines + apart) as u64
 }

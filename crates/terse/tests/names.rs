@@ -10,6 +10,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use support::client::{Client, get};
+use support::dns::{A, NameServer, Record, SRV, Said, Zone};
 use support::program::find;
 use support::proxy::DEFAULTS;
 use support::server::Server;
@@ -205,6 +206,98 @@ fn services_are_found_with_their_ports_and_weights() {
     assert_eq!(of(4), ["-", "127.0.0.2", "127.0.0.3"]);
     assert_eq!(of(18).iter().filter(|shown| **shown == port.to_string()).count(), 2);
     assert_eq!(get(terse.address("web"), "/").status, 200);
+    terse.end();
+}
+
+/// Places of a service, each with its address.
+fn places(list: &[(&str, &str)]) -> Said {
+    let service = |(target, _): &(&str, &str)| Record::Service("_app._tcp.test".into(), 1, 256, 8000, (*target).into());
+    let address = |(target, ip): &(&str, &str)| Record::Address((*target).into(), ip.parse().unwrap());
+    Said::Records(list.iter().map(service).collect(), list.iter().map(address).collect())
+}
+
+/// Lines of a section that asks a name server every 20 ms.
+fn asking(dns: &NameServer) -> String {
+    format!("resolvers dns\n nameserver ns {}\n timeout resolve 20ms\n timeout retry 20ms\n hold nx 0\n", dns.address())
+}
+
+/// A file of states says which server was where: after a reload each has its place again, and one whose place has gone has none.
+#[test]
+fn servers_of_a_service_are_where_they_were() {
+    let (zone, key) = (Zone::default(), ("_app._tcp.test".to_owned(), SRV));
+    let say = |list: &[(&str, &str)]| drop(zone.lock().unwrap().insert(key.clone(), places(list)));
+    let all = [("a.test", "10.0.0.1"), ("b.test", "10.0.0.2"), ("c.test", "10.0.0.3"), ("d.test", "10.0.0.4")];
+    let dns = NameServer::start(&zone);
+    let start = |states: &str| {
+        let text = format!(
+            "global\n nbthread 1\n stats socket fd@${{cli}} level admin\n server-state-file \"${{dir}}/states\"\n{DEFAULTS}\n \
+             load-server-state-from-file global\n{}listen web\n bind fd@${{web}}\n server-template s 4 _app._tcp.test resolvers dns\n",
+            asking(&dns)
+        );
+        Terse::with(&text).file("states", states).listen("web").listen("cli").start()
+    };
+    let places_of = |terse: &Terse| -> Vec<String> {
+        let table = terse.command("show servers state");
+        let rows = table.lines().skip(2).map(|line| line.split(' ').collect::<Vec<_>>()).filter(|words| words.len() > 19);
+        rows.map(|words| format!("{} {} {}", words[4], words[17], words[18])).collect()
+    };
+    let are_there = |terse: &Terse, count: usize| {
+        until("places", || Some(places_of(terse)).filter(|rows| rows.iter().filter(|row| !row.starts_with('-')).count() == count))
+    };
+    let first = start("1\n");
+    // One at a time, so that the servers' order is that of the places' coming, not their own.
+    for count in 1..=3 {
+        say(&all[3 - count..3]);
+        are_there(&first, count);
+    }
+    let before = are_there(&first, 3);
+    let was = ["10.0.0.3 c.test 8000", "10.0.0.2 b.test 8000", "10.0.0.1 a.test 8000", "- - 0"];
+    assert_eq!(before, was);
+    let states = first.command("show servers state");
+    first.end();
+    say(&[all[0], all[2], all[3]]);
+    let second = start(&format!("{}\n", states.trim_end()));
+    until("the places of before", || {
+        let now = places_of(&second);
+        (now[0] == was[0] && now[2] == was[2] && now.iter().filter(|row| row.starts_with("10.0.0.4 d.test")).count() == 1)
+            .then_some(())
+    });
+    assert!(!places_of(&second).iter().any(|row| row.contains("b.test")));
+    second.end();
+}
+
+/// However many names there are, a name server costs one socket, and each name one question for all backends that have it.
+#[test]
+fn a_name_server_costs_one_socket() {
+    const NAMES: usize = 40;
+    let zone = Zone::default();
+    for at in 0..NAMES {
+        let name = format!("n{at}.test");
+        let record = Record::Address(name.clone(), [10, 0, 0, at as u8].into());
+        zone.lock().unwrap().insert((name, A), Said::Records(vec![record], Vec::new()));
+    }
+    let dns = NameServer::start(&zone);
+    let servers: String = (0..NAMES).map(|at| format!(" server s{at} n{at}.test:80\n")).collect();
+    let backends: String = ["one", "two", "three"]
+        .map(|name| format!("backend {name}\n default-server resolvers dns init-addr none resolve-prefer ipv4\n{servers}"))
+        .concat();
+    let section =
+        asking(&dns).replace("timeout resolve 20ms", "timeout resolve 1h").replace("timeout retry 20ms", "timeout retry 15s");
+    let text =
+        format!("global\n nbthread 2\n stats socket fd@${{cli}}\n{DEFAULTS}\n{section}frontend web\n bind fd@${{web}}\n{backends}");
+    let terse = Terse::with(&text).listen("web").listen("cli").start();
+    until("all names", || (!terse.command("show stat").contains(",MAINT")).then_some(()));
+    let seen = dns.seen();
+    assert_eq!((seen.from.len(), seen.numbers.len()), (1, NAMES), "{seen:?}");
+    let counted = terse.command("show resolvers dns");
+    let number = |name: &str| {
+        let line = counted.lines().find_map(|line| line.trim().strip_prefix(name)).unwrap_or_default();
+        line.trim().parse::<usize>().unwrap_or(usize::MAX)
+    };
+    // The first server of each name has asked, the others have what is known.
+    let rows = ["sent:", "valid:", "update:", "nx:", "timeout:", "outdated:", "invalid:"].map(number);
+    assert_eq!(rows, [NAMES, NAMES, NAMES, 0, 0, 0, 0], "{counted}");
+    assert!(terse.stderr().contains("by 'dns/ns'") && terse.stderr().contains("by 'DNS cache'"), "{}", terse.stderr());
     terse.end();
 }
 

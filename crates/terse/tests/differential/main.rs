@@ -19,6 +19,7 @@ mod endings;
 mod expressions;
 mod figures;
 mod logs;
+mod names;
 mod origins;
 mod patterns;
 #[path = "../tls/talk.rs"]

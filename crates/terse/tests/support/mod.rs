@@ -16,6 +16,7 @@
 
 mod admin;
 pub mod client;
+pub mod dns;
 pub mod gzip;
 pub mod origin;
 mod process;
