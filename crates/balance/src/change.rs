@@ -107,6 +107,18 @@ impl Farm {
         Some(text)
     }
 
+    /// Says which machine a server stands for, where its own name is that of a service, and logs a new one.
+    pub fn set_place_in_dns(&self, server: &Server, target: Option<&str>) {
+        if server.place_in_dns().as_deref() == target {
+            return;
+        }
+        server.set_place_in_dns(target);
+        if let Some(target) = target {
+            let text = format!("{}/{} changed its FQDN from (null) to {target} by 'SRV record'.", self.name(), server.name());
+            self.say(Level::Notice, &text);
+        }
+    }
+
     /// Takes the outcome of a health check.
     pub fn record_check(&self, server: &Arc<Server>, check: LastCheck, now: Instant) {
         let rules = server.settings().rules();

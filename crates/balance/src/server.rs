@@ -330,7 +330,7 @@ impl Server {
     }
 
     /// Says which machine of a service it stands for.
-    pub fn set_place_in_dns(&self, target: Option<&str>) {
+    pub(crate) fn set_place_in_dns(&self, target: Option<&str>) {
         let mut place = self.place();
         place.target = target.map(Into::into);
         place.is_known |= target.is_some();

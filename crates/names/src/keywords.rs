@@ -9,8 +9,8 @@ use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections};
 pub const KEYWORDS: &[Keyword] = &[
     keyword("nameserver", "<name> <address>[:<port>]", "Names a name server; 'tcp@' asks it over TCP.", nameserver),
     keyword("parse-resolv-conf", "", "Takes the name servers of /etc/resolv.conf.", resolv_conf),
-    keyword("accepted_payload_size", "<bytes>", "Sizes the largest datagram that is taken, 512 to 65535.", |args, scope| {
-        settings(scope).payload_bytes = args.integer("<bytes>", 512..=65535)? as u16;
+    keyword("accepted_payload_size", "<bytes>", "Sizes the largest datagram that is taken, 12 to 65535; 512.", |args, scope| {
+        settings(scope).payload_bytes = args.integer("<bytes>", 12..=65535)? as u16;
         Ok(())
     }),
     keyword("resolve_retries", "<number>", "How often a name is asked for before it is given up, 3.", |args, scope| {
@@ -173,7 +173,7 @@ mod tests {
             ("nameserver a", "expects <address>"),
             ("nameserver a nowhere", "'nowhere' is not an address"),
             ("nameserver a quic@10.0.0.1", "'quic@'"),
-            ("accepted_payload_size 100", "not between 512 and 65535"),
+            ("accepted_payload_size 11", "not between 12 and 65535"),
             ("timeout retry 0", "without a pause"),
             ("hold ever 3s", "unknown status 'ever'"),
             ("resolve_retries many", "not a whole number"),

@@ -60,13 +60,14 @@ impl Addresses {
         let mut best: Option<(u8, Place)> = None;
         let from = self.last.map_or(Unbounded, Excluded);
         let behind = self.seen.range((from, Unbounded)).map(|(place, _)| *place);
+        let highest = wish.highest(wish.address.is_some_and(|own| self.has(own)));
         let up_to = self.last.into_iter().flat_map(|last| self.seen.range(..=last)).map(|(place, _)| *place);
         for place in behind.chain(up_to) {
             let Some(score) = wish.score(place.1, taken) else { continue };
             if best.is_none_or(|(highest, _)| score > highest) {
                 best = Some((score, place));
             }
-            if score == HIGHEST {
+            if score >= highest {
                 break;
             }
         }
@@ -77,6 +78,11 @@ impl Addresses {
 }
 
 impl Wish {
+    /// What no address exceeds; without its own among them that is less.
+    fn highest(&self, has_own: bool) -> u8 {
+        OF_FAMILY + FREE + if self.networks.is_empty() { 0 } else { OF_NETWORK } + if has_own { OWN } else { 0 }
+    }
+
     /// HAProxy's order of preferences; `None`: this address is not for this server.
     fn score(&self, ip: IpAddr, taken: &HashSet<(usize, IpAddr)>) -> Option<u8> {
         let mut score = if ip.is_ipv4() == self.prefers_v4 { OF_FAMILY } else { 0 };
@@ -100,7 +106,6 @@ const OF_FAMILY: u8 = 8;
 const OF_NETWORK: u8 = 4;
 const FREE: u8 = 2;
 const OWN: u8 = 1;
-const HIGHEST: u8 = OF_FAMILY + OF_NETWORK + FREE + OWN;
 
 /// Addresses in the order in which they are given out.
 pub(crate) fn in_order(addresses: &[IpAddr]) -> Vec<IpAddr> {
@@ -184,17 +189,20 @@ impl Services {
     }
 
     fn take_addresses(&mut self, others: &[(String, IpAddr)], now: Instant, obsolete: Duration) {
-        let mut of_target: HashMap<&str, Vec<usize>> = HashMap::new();
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut of_target: HashMap<&str, usize> = HashMap::new();
         for (at, site) in self.places.iter().enumerate() {
-            of_target.entry(&site.service.target).or_default().push(at);
+            let group = *of_target.entry(&site.service.target).or_insert(groups.len());
+            groups.resize_with(groups.len().max(group + 1), Vec::new);
+            groups[group].push(at);
         }
         let (mut refreshed, mut left) = (HashSet::new(), Vec::new());
         for (target, ip) in others {
-            let Some(places) = of_target.get(target.as_str()) else { continue };
+            let Some(group) = of_target.get(target.as_str()) else { continue };
             let has_it = |at: &&usize| self.places[**at].address() == Some(*ip) && !refreshed.contains(*at);
-            match places.iter().find(has_it).copied() {
+            match groups[*group].iter().find(has_it).copied() {
                 Some(at) => drop(refreshed.insert(at)),
-                None => left.push((places.clone(), *ip)),
+                None => left.push((*group, *ip)),
             }
         }
         for (at, site) in self.places.iter_mut().enumerate() {
@@ -203,9 +211,9 @@ impl Services {
             }
             site.address = site.address.filter(|(_, seen)| counts(*seen, now, obsolete));
         }
-        for (places, ip) in left {
-            if let Some(at) = places.into_iter().find(|at| self.places[*at].address.is_none()) {
-                self.places[at].address = Some((ip, now));
+        for (group, ip) in left {
+            if let Some(at) = groups[group].iter().find(|at| self.places[**at].address.is_none()) {
+                self.places[*at].address = Some((ip, now));
             }
         }
     }

@@ -353,15 +353,13 @@ impl Slot {
     fn lose(&mut self) {
         let configured = self.server.settings().address.destination().map(|there| there.port);
         lose(&self.farm, &self.server, "entry removed from SRV record", configured);
-        self.server.set_place_in_dns(None);
+        self.farm.set_place_in_dns(&self.server, None);
     }
 
     /// Takes what is said of its place.
     fn stand_for(&mut self, site: &Site, section: &Arc<str>) -> Option<Errand> {
         let port = Port::Fixed(site.service.port);
-        if self.server.place_in_dns().as_deref() != Some(&*site.service.target) {
-            self.server.set_place_in_dns(Some(&site.service.target));
-        }
+        self.farm.set_place_in_dns(&self.server, Some(&site.service.target));
         let resolution = &self.server.settings().resolution;
         let weight = assignment::weight(&site.service);
         if !resolution.ignores_weights && self.server.weight() != weight {
@@ -386,11 +384,11 @@ impl Slot {
 }
 
 impl Member {
-    /// Servers of one backend that stand for places of a service may share an address, since their ports differ.
     fn group(&self) -> usize {
         Arc::as_ptr(&self.farm).addr()
     }
 
+    /// Servers that stand for places of a service may share an address, since their ports differ.
     fn wish(&self) -> Wish {
         let resolution = &self.server.settings().resolution;
         let destination = self.server.address().destination();
