@@ -17,6 +17,7 @@ use socket2::SockRef;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -111,6 +112,28 @@ impl ServerConnection {
     /// What is known of the connection of HTTP/2 whose stream this is; none where it is no stream.
     pub fn shared(&self) -> Option<SharedConnection> {
         self.io.stream().map(|stream| SharedConnection::new(stream.shared_connection()))
+    }
+
+    /// Its TLS, where it has some.
+    pub fn tls(&self) -> Option<&Rc<Secured>> {
+        self.io.tls()
+    }
+
+    /// The socket's descriptor, for what the kernel is asked about it.
+    pub fn descriptor(&self) -> RawFd {
+        self.io.descriptor()
+    }
+
+    /// The socket, for its options.
+    pub fn socket(&self) -> SockRef<'_> {
+        self.io.socket()
+    }
+
+    /// Waits for what the server says of itself (its SETTINGS), where this is a stream of HTTP/2.
+    pub async fn known(&self) {
+        if let Some(stream) = self.io.stream() {
+            stream.connection().known().await;
+        }
     }
 
     /// Whether this is a stream of a shared connection.

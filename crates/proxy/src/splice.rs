@@ -11,7 +11,7 @@
 //! pipe is held from the moment when bytes are in it until they are out: who waits for a sender holds none. Where there is no pipe to be
 //! had, bytes are copied.
 //!
-//! **Invariant:** bytes in a pipe have left their receiver and not yet reached their sender: a body that breaks ends both connections, and
+//! **Invariant:** bytes in a pipe have left one socket and not yet reached the other: a body that breaks ends both connections, and
 //! nothing of it is sent again. The exchange's own rules see to that, as they do for bytes that were read and are gone.
 
 use crate::exchange::{Broken, Receiver, Sender};

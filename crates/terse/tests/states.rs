@@ -4,7 +4,7 @@
 mod support;
 
 use rustix::process::Signal;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use support::client::{Client, get};
 use support::proxy::{DEFAULTS, listen, sections};
@@ -94,6 +94,29 @@ const STOPS: &[(&str, &str, &str)] = &[
 ];
 
 /// Wherever a stream is when it is cut, it is logged, with the figures that it has then.
+/// A client whose upload is ended is told, and is not listened to any more: however much of it is still on its way.
+#[test]
+fn an_ended_upload_is_not_received() {
+    let server = Server::start(|connection| {
+        connection.head().unwrap();
+        connection.rest();
+    });
+    let terse = Terse::with(&format!(
+        "global\n stats socket fd@${{cli}} level admin\n{DEFAULTS} listen web\n bind fd@${{web}}\n server s {}\n",
+        server.address()
+    ));
+    let terse = terse.listen("web").listen("cli").start();
+    let mut client = Client::connect(terse.address("web"));
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n");
+    let mut stream = client.stream().try_clone().unwrap();
+    let sending = std::thread::spawn(move || (0..100_000).any(|_| stream.write_all(&[b'x'; 1000]).is_err()));
+    let id = until("the stream", || listed(&terse, "").first().map(|(id, _)| id.clone()));
+    assert_eq!(terse.told(&format!("shutdown session {id}")), "");
+    assert_eq!(client.response("POST").status, 502);
+    assert!(sending.join().unwrap(), "all of it was received");
+    terse.end();
+}
+
 #[test]
 fn what_a_hard_stop_cuts_is_logged() {
     let (server, silent) = (stopping(), Server::start(|connection| drop(connection.rest())));

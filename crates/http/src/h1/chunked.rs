@@ -55,6 +55,8 @@ enum State {
     },
     Trailers,
     Done,
+    /// What is wrong has been said, and is said again: whatever follows is no part of a body.
+    Failed(Malformed),
 }
 
 impl Default for State {
@@ -66,7 +68,26 @@ impl Default for State {
 impl ChunkDecoder {
     /// Takes the next step: how many bytes of `input` it used, and what they were. Called again with the rest until [`Step::More`]
     /// or [`Step::End`].
+    ///
+    /// # Errors
+    /// What is wrong with the input. It is an error for good: nothing that follows is read as a part of the body, or as its end.
     pub fn step(&mut self, input: &[u8]) -> Result<(usize, Step), Malformed> {
+        let stepped = self.advance(input);
+        if let Err(malformed) = stepped {
+            self.fail(malformed);
+        }
+        stepped
+    }
+
+    /// Ends the body with an error, for good.
+    pub fn fail(&mut self, malformed: Malformed) {
+        self.state = State::Failed(malformed);
+    }
+
+    fn advance(&mut self, input: &[u8]) -> Result<(usize, Step), Malformed> {
+        if let State::Failed(malformed) = self.state {
+            return Err(malformed);
+        }
         let mut at = 0;
         while let Some(&byte) = input.get(at) {
             match self.state {
@@ -119,6 +140,7 @@ impl ChunkDecoder {
                     at += self.take_trailers(&input[at..])?;
                 }
                 State::Done => break,
+                State::Failed(malformed) => return Err(malformed),
             }
         }
         Ok((at, if self.state == State::Done { Step::End } else { Step::More }))
@@ -178,6 +200,20 @@ impl ChunkDecoder {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// Behind a fault there is no end: what looks like one may be made to.
+    #[test]
+    fn a_fault_is_one_for_good() {
+        let wire = b"3\r\nabc\r\n5Z123\r\n0\r\n\r\n";
+        let mut decoder = ChunkDecoder::default();
+        assert_eq!(decoder.step(wire), Ok((6, Step::Data(3..6))));
+        for _ in 0..2 {
+            assert_eq!(decoder.step(&wire[6..]), Err(Malformed::ChunkSize));
+            assert_eq!(decoder.step(b"\r\n"), Err(Malformed::ChunkSize));
+            assert_eq!(decoder.step(b""), Err(Malformed::ChunkSize));
+        }
+        assert!(!decoder.is_done());
+    }
 
     /// Feeds `input` in pieces; gives the data and what was left behind the end.
     fn decode(input: &[u8], piece: usize) -> Result<(Vec<u8>, Vec<u8>, usize), Malformed> {

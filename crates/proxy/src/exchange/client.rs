@@ -65,12 +65,17 @@ impl<'c> Client<'c> {
         std::mem::take(&mut self.framing)
     }
 
-    /// Takes the head of the request; waits for it, `limit` at most, where it has not arrived. Returns its bytes on the wire, as far as they
-    /// are this exchange's alone.
-    pub async fn head(&mut self, request: &mut Request, reading: Reading, limit: Option<Duration>) -> Result<usize, NoRequest> {
+    /// Takes the head of the request; waits for it, `limit` at most, where it has not arrived. Returns its bytes on the wire; none where
+    /// they are a connection's, not this exchange's.
+    pub async fn head(
+        &mut self,
+        request: &mut Request,
+        reading: Reading,
+        limit: Option<Duration>,
+    ) -> Result<Option<usize>, NoRequest> {
         if let Some(head) = self.arrived.take() {
             std::mem::swap(request, head);
-            return Ok(0);
+            return Ok(None);
         }
         let mut waits = false;
         loop {
@@ -78,7 +83,7 @@ impl<'c> Client<'c> {
             match h1::parse_request_with(buffer.filled(), request, reading).map_err(NoRequest::Malformed)? {
                 Parsed::Complete(n) => {
                     buffer.consume(n);
-                    return Ok(n);
+                    return Ok(Some(n));
                 }
                 Parsed::Partial if buffer.is_full() => return Err(NoRequest::Malformed(Malformed::HeadTooLarge)),
                 Parsed::Partial => {}

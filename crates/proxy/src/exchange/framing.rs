@@ -109,7 +109,7 @@ impl Framing {
 
     /// Takes what is left of a body out of its buffer, if all of it is there; says whether nothing is left to come.
     pub(super) fn skip(&mut self, buffer: &mut Buffer) -> bool {
-        if let Framing::Again(again) = self {
+        while let Framing::Again(again) = self {
             *self = again.take_rest();
         }
         let bytes = match self {
@@ -119,8 +119,7 @@ impl Framing {
                 Some(bytes) => bytes,
                 None => return false,
             },
-            Framing::Exact(_) | Framing::UntilClose | Framing::Frames(_) => return false,
-            Framing::Again(_) => return false,
+            Framing::Exact(_) | Framing::UntilClose | Framing::Frames(_) | Framing::Again(_) => return false,
         };
         buffer.consume(bytes);
         *self = Framing::Done;

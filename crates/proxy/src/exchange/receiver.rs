@@ -62,21 +62,21 @@ pub struct Receiver<'a> {
     pools: &'a Pools,
     /// Whether the last read filled its buffer: then the next one gets a larger one.
     full_reads: bool,
-    /// Whether as little as may be is read at a time: nobody takes the body yet.
+    /// Whether as little as may be is read at a time: the body is not taken yet.
     pub is_frugal: bool,
     /// Whether a peer that closes without saying so in TLS has broken off: where its end is that of the body (RFC 9112 section 9.8).
     pub(super) minds_truncation: bool,
-    /// Whether the peer is the client: what is made of its bytes is for nobody once it has gone.
+    /// Whether the peer is the client: what is made of its bytes is of no use once it has gone.
     pub(super) is_client: bool,
-    /// How the peer broke off when somebody looked ahead: what has come goes on first, then the next read says so.
+    /// How the peer broke off, if that was seen ahead: what has come goes on first, then the next read says so.
     broken: Option<Broken>,
     /// The peer's timer.
     timer: &'a Timer,
-    /// How long the peer may be silent; it may change while the receiver waits.
+    /// How long the peer may be silent; it may change meanwhile.
     limit: &'a Cell<Option<Duration>>,
     /// Counts what has come.
     count: &'a Cell<u64>,
-    /// Who else wants the body.
+    /// What else hears the body.
     listener: Option<Box<dyn Listener>>,
 }
 
@@ -157,7 +157,8 @@ impl Receiver<'_> {
                     Step::End => {
                         self.buffer.consume(used);
                         if !chunks.decoder.trailers().is_empty() {
-                            parse_trailers(chunks.decoder.trailers(), &mut chunks.trailers).map_err(Broken::Malformed)?;
+                            let parsed = parse_trailers(chunks.decoder.trailers(), &mut chunks.trailers);
+                            parsed.inspect_err(|malformed| chunks.decoder.fail(*malformed)).map_err(Broken::Malformed)?;
                         }
                         Some(Part::End)
                     }
@@ -203,6 +204,19 @@ impl Receiver<'_> {
         }
     }
 
+    /// How many bytes of data lie in the buffer, where rules see them, counted up to about `enough`, and whether the body ends with them.
+    pub fn in_buffer(&self, enough: u64) -> (u64, bool) {
+        let AtHand { bytes, whole, .. } = self.framing.at_hand(self.buffer.filled(), enough);
+        let is_all = match &*self.framing {
+            Framing::Frames(frames) => {
+                let left = self.reader.stream().and_then(Http2Stream::left);
+                left == Some(0) || frames.left.is_some_and(|left| bytes >= left)
+            }
+            _ => false,
+        };
+        (bytes, whole || is_all)
+    }
+
     /// The first `n` bytes that [`Receiver::part`] has announced.
     pub fn data(&self, n: usize) -> &[u8] {
         let at_hand = match &*self.framing {
@@ -213,7 +227,7 @@ impl Receiver<'_> {
         &at_hand[..n.min(at_hand.len())]
     }
 
-    /// Counts bytes of data that are about to go on: before they are sent, or a receiver that takes nothing leaves them uncounted.
+    /// Counts bytes of data that are about to go on: before they are sent, or a peer that takes nothing leaves them uncounted.
     pub fn count(&self, n: usize) {
         if matches!(self.framing, Framing::Again(_)) {
             return;
@@ -329,7 +343,7 @@ impl Receiver<'_> {
         Ok(n)
     }
 
-    /// Whether the next bytes are data for certain, and many, and may go to the receiver without being looked at.
+    /// Whether the next bytes are data for certain, and many, and may go on without being looked at.
     ///
     /// How much is left of what ends with the connection nobody knows: that the last read was full speaks for much.
     pub fn can_splice(&self) -> bool {
@@ -479,7 +493,7 @@ impl Receiver<'_> {
         self.full_reads
     }
 
-    /// Whether the peer is the client: what is made of its bytes is for nobody once it has gone.
+    /// Whether the peer is the client: what is made of its bytes is of no use once it has gone.
     pub fn is_client(&self) -> bool {
         self.is_client
     }

@@ -108,8 +108,10 @@ pub async fn to_abort(client: &mut Client<'_>, stream: &mut Stream, abort: Abort
     }
     let Some(status) = status(stream, abort) else { return Ended::cut() };
     let mut answer = reply::page(stream, status);
-    // Where the request was not read whole, it is unknown where the next one would begin.
-    answer.close |= stream.facts.version.is_none() || matches!(abort.who, Who::Client | Who::ClientTimeout);
+    // Where the request was not read whole, or breaks the protocol, it is unknown where the next one would begin.
+    let is_broken =
+        matches!(abort.phase, Phase::Request | Phase::Data) && matches!(abort.cause, Cause::Malformed | Cause::TooLarge);
+    answer.close |= stream.facts.version.is_none() || is_broken || matches!(abort.who, Who::Client | Who::ClientTimeout);
     let ended = send(client, stream, &answer).await.unwrap_or(Ended::cut());
     match ended.connection {
         Then::Drain if matches!(abort.phase, Phase::Request | Phase::Data) => Ended { request: Asked::Unread(None), ..ended },
@@ -126,6 +128,10 @@ pub async fn to_cancelled(client: &mut Client<'_>, stream: &mut Stream, who: Who
         stage.clear();
     }
     let phase = facts.figures.phase.get();
+    if !client.is_done() {
+        // The rest of its request is not waited for.
+        client.open();
+    }
     if facts.figures.has_sent_nothing() {
         // The head of an answer of which nothing has left.
         facts.status = 0;

@@ -169,7 +169,7 @@ pub async fn server(client: &mut Client<'_>, stream: &mut Stream, exchange: &mut
         let idle = (exchange.failures == 0 && got.is_none()).then(|| worker.idle.take(chosen, wanted));
         if let Some(connection) = idle.flatten() {
             (stream.facts.server_reused, stream.facts.server_was_idle) = (true, true);
-            stream.facts.server_tls = connection.io.tls().cloned();
+            stream.facts.server_tls = connection.tls().cloned();
             return Ok(Assigned::new(connection, claim, stream, now));
         }
         (stream.facts.server_reused, stream.facts.server_was_idle) = (false, false);
@@ -372,13 +372,13 @@ impl Assigned {
         (facts.server_frames_id, facts.server_reset) = (0, None);
         facts.server_local = connection.terms.local;
         facts.knows_user = false;
-        facts.server_socket = Some(connection.io.descriptor());
+        facts.server_socket = Some(connection.descriptor());
         facts.figures.server_socket.set(facts.server_socket);
         facts.figures.phase.set(Phase::Headers);
         facts.times.connected = Some(now);
         // What rules have said of the packets to the server.
         if let Some(changes) = facts.changed() {
-            changes.server_packets.apply(&connection.io.socket(), connection.terms.local);
+            changes.server_packets.apply(&connection.socket(), connection.terms.local);
         }
         Assigned { connection, claim }
     }

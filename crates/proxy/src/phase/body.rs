@@ -64,7 +64,7 @@ pub async fn pass(receiver: &mut Receiver<'_>, sender: &mut Sender<'_>, Way { mu
     }
 }
 
-/// Reads a body to its end and drops it: the receiver has asked for the head alone.
+/// Reads a body to its end and drops it: the peer has asked for the head alone.
 pub async fn discard(receiver: &mut Receiver<'_>, sender: &mut Sender<'_>) -> Result<(), Broke> {
     sender.end_with_head();
     sender.flush().await.map_err(Broke::Sender)?;
@@ -85,7 +85,7 @@ pub async fn drop_rest(receiver: &mut Receiver<'_>) -> Result<(), Broken> {
     }
 }
 
-/// Moves a body through a coder. What was sent before a pause reaches the receiver decodable.
+/// Moves a body through a coder. What was sent before a pause reaches its peer decodable.
 pub async fn compress(
     receiver: &mut Receiver<'_>,
     sender: &mut Sender<'_>,
@@ -334,7 +334,7 @@ async fn output(coder: &mut Compressor, mut step: Step, receiver: &Receiver<'_>,
     }
 }
 
-/// Waits for work that is done elsewhere, or for its turn, for as long as somebody waits for what comes of it: a client, or a receiver, whose connection is
+/// Waits for work that is done elsewhere, or for its turn, for as long as somebody waits for what comes of it: a client, or a peer, whose connection is
 /// [gone](crate::exchange::Sender::gone) has its job cancelled. One that has closed its own half only still listens.
 async fn wanted<W: Future + Unpin>(mut work: W, receiver: &Receiver<'_>, sender: &Sender<'_>) -> Result<W::Output, Broke> {
     let (mut taker, mut giver) = (pin!(sender.gone()), pin!(receiver.gone()));

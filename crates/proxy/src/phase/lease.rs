@@ -126,9 +126,9 @@ async fn known(
     upgrades: bool,
     limit: Option<Duration>,
 ) -> Got {
-    if upgrades && let Some(stream) = leased.connection.io.stream() {
+    if upgrades {
         client.timer().set(limit);
-        match wait(client, watches, pin!(stream.connection().known())).await {
+        match wait(client, watches, pin!(leased.connection.known())).await {
             Waited::Done(()) => {}
             Waited::Late => return Got::LATE,
             Waited::Closed => return Got::CLOSED,

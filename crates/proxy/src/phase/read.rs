@@ -15,8 +15,8 @@ pub async fn head(client: &mut Client<'_>, stream: &mut Stream) -> Result<(), Ab
     let frontend = stream.facts.frontend();
     let (timeouts, reading) = (frontend.timeouts, frontend.reading);
     match client.head(&mut stream.request, reading, timeouts.request.or(timeouts.client)).await {
-        Ok(0) => stream.facts.frames_id = client.stream_id(),
-        Ok(n) => stream.facts.figures.bytes_in.set(n as u64),
+        Ok(None) => stream.facts.frames_id = client.stream_id(),
+        Ok(Some(n)) => stream.facts.figures.bytes_in.set(n as u64),
         Err(NoRequest::Malformed(malformed)) => return Err(refuse(client, stream, malformed)),
         Err(NoRequest::Broken(at)) => return Err(broken(at)),
     }

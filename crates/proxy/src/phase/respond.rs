@@ -492,7 +492,7 @@ async fn wait_for_body(down: &mut Receiver<'_>, stream: &mut Stream, wait: BodyW
     let enough = if wait.at_least > 0 { wait.at_least } else { u64::MAX };
     let waiting = async {
         loop {
-            let (bytes, whole) = down.at_hand(enough);
+            let (bytes, whole) = down.in_buffer(enough);
             if whole || down.is_full() || bytes >= enough || !down.more_ahead().await {
                 return;
             }

@@ -20,8 +20,8 @@ const BELOW: &[&str] = &[
     "Multiplexed",
     ".reader.",
     ".writer.",
-    "client.io",
-    "client.buffer",
+    ".io.",
+    ".buffer.",
     "io::source",
     "io::sink",
 ];

@@ -107,6 +107,50 @@ fn answered_early() {
     }
 }
 
+/// A body that breaks the protocol has no end: what stands behind the fault is never the next request, though a second look at it might
+/// find the end of a chunk there.
+#[test]
+fn nothing_follows_a_body_that_cannot_be_read() {
+    let server = Server::answering(|_| ok("served"));
+    for body in ["3\r\nabc\r\n5Z123\r\n0\r\n\r\n", "3\r\nabc\r\n0\r\nbad trailer line\r\n\r\n", "3\r\nabcd\r\n0\r\n\r\n"] {
+        for lines in ["", "http-error status 400 content-type text/plain string no", "option http-buffer-request"] {
+            let terse = listen(&format!("{lines}\n server one {}", server.address()));
+            let mut client = terse.client();
+            let head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+            client.send(format!("{head}{body}GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"));
+            assert_eq!(client.response("POST").status, 400, "{body:?} {lines:?}");
+            assert_eq!(client.rest(), b"", "{body:?} {lines:?}");
+            terse.end();
+        }
+    }
+    assert!(server.requests().iter().all(|request| request.target != "/smuggled"), "{:?}", server.requests());
+}
+
+/// The same behind a server that takes no more: what is left of the body is dropped, and nothing of it is a request.
+#[test]
+fn nothing_follows_a_body_that_cannot_be_read_and_is_dropped() {
+    let server = Server::start(|connection| {
+        connection.head().unwrap();
+        connection.reset();
+    });
+    let terse = listen(&format!("retries 0\n server one {}", server.address()));
+    let mut client = terse.client();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    let mut sending = client.stream().try_clone().unwrap();
+    let sender = std::thread::spawn(move || {
+        let chunk = format!("3e8\r\n{}\r\n", "x".repeat(1000));
+        let sent = (0..3000).try_for_each(|_| sending.write_all(chunk.as_bytes()));
+        sent.and_then(|()| sending.write_all(b"5Z123\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"))
+    });
+    // The server's reset is seen first, or the fault.
+    assert!(matches!(client.response("POST").status, 502 | 400));
+    // The rest was sent, or the connection was closed before that.
+    let _ = sender.join().unwrap();
+    assert_eq!(client.rest(), b"");
+    assert!(server.requests().iter().all(|request| request.target != "/smuggled"), "{:?}", server.requests());
+    terse.end();
+}
+
 /// A server that answers before the upload ends and then takes the rest: the connections on both sides can go on.
 #[test]
 fn answered_early_and_read_to_its_end() {

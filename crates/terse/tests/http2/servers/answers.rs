@@ -25,6 +25,24 @@ fn a_reset_before_the_head_is_a_502() {
     terse.end();
 }
 
+/// Rules that wait for a body see it, whether it comes with its head or in pieces.
+#[test]
+fn bodies_that_rules_wait_for() {
+    let server = answering(|peer, id| {
+        peer.head(id, 200, &[], false);
+        let pieces: &[&[u8]] = if peer.streams[&id].path() == "/pieces" { &[b"hello ", b"world"] } else { &[b"hello world"] };
+        for (at, piece) in pieces.iter().enumerate() {
+            peer.data(id, piece, at + 1 == pieces.len());
+        }
+    });
+    let terse = proxy(&server, "http-response wait-for-body time 5s\n http-response set-header X-Bytes %[res.body_len]");
+    for path in ["/whole", "/pieces"] {
+        let response = ask(&terse, "GET", path, "");
+        assert_eq!((response.field("x-bytes"), response.text().as_str()), (Some("11"), "hello world"), "{path}");
+    }
+    terse.end();
+}
+
 #[test]
 fn a_reset_amid_the_body_cuts_the_answer() {
     let server = answering(|peer, id| {
