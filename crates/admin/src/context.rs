@@ -55,6 +55,10 @@ pub struct Process {
     pub node: String,
     /// The limit of descriptors.
     pub descriptors: u64,
+    /// The descriptors that were computed for what the process may do.
+    pub sockets: u64,
+    /// `-m`, in MiB; 0: no limit.
+    pub memory_mib: u64,
     /// What `description` in `global` says.
     pub description: Option<String>,
 }

@@ -145,6 +145,11 @@ impl Farm {
         farm
     }
 
+    /// `fullconn`, where it is said.
+    pub fn said_full(&self) -> Option<u32> {
+        self.settings.fullconn
+    }
+
     /// At how many requests its servers get their whole `maxconn`, where no `fullconn` says so.
     pub fn set_full(&self, full: u32) {
         if self.settings.fullconn.is_none() {

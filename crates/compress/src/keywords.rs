@@ -4,7 +4,7 @@ use crate::coding::{CODINGS, Coding, Level};
 use crate::memory::Memory;
 use crate::policy::Mode;
 use crate::range::EtagMode;
-use crate::settings::{Compression, Directions, LevelWord, MemoryLine, MemoryPlace, Process, Proxied, ProxiedWhen, Switch};
+use crate::settings::{Compression, Directions, LevelWord, MemoryLine, MemoryPlace, Process, Proxied, ProxiedWhen, RateCap, Switch};
 use regex::bytes::Regex;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, SectionKind, Sections};
@@ -477,7 +477,10 @@ fn max_level(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
 }
 
 fn max_rate(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
-    process(scope).max_rate_kbytes = number(args, "<kbytes>", 0..=i64::MAX / 1024)?;
+    let kbytes = number(args, "<kbytes>", 0..=i64::MAX / 1024)?;
+    // Another one: the sections before keep theirs.
+    process(scope).most_rate = RateCap::default();
+    process(scope).most_rate.set(kbytes);
     Ok(())
 }
 
@@ -552,7 +555,7 @@ mod tests {
         assert_eq!(effective.directions(), Directions { request: true, response: true });
         assert_eq!(level(effective, Coding::Gzip), Level(9));
         assert!(effective.offload());
-        assert_eq!((process.max_rate_kbytes, process.max_memory_bytes), (100, 2 << 20));
+        assert_eq!((process.most_rate.kbytes(), process.max_memory_bytes), (100, 2 << 20));
     }
 
     #[test]

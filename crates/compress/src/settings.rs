@@ -13,6 +13,7 @@ use crate::range::EtagMode;
 use crate::reason::Reason;
 use regex::bytes::Regex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use terse_config::Setting;
 use terse_message::Version;
 
@@ -144,8 +145,8 @@ pub struct ProxiedWhen {
 pub struct Process {
     /// `tune.comp.maxlevel`: the level where none is named, and the cap where one is.
     pub max_level: Option<u8>,
-    /// `maxcomprate`: kilobytes a second that may enter coders; 0: any.
-    pub max_rate_kbytes: u64,
+    /// `maxcomprate`: what may enter coders in a second.
+    pub most_rate: RateCap,
     /// `maxcompcpuusage`: percent of the processor's time; 100: any.
     pub max_cpu_percent: u8,
     /// `maxzlibmem`: bytes that coders may hold; 0: as much as the process's limit lets them.
@@ -171,6 +172,30 @@ pub struct Process {
     pub as_haproxy: bool,
 }
 
+/// Kilobytes a second that may enter coders; 0: any number. An operator changes it at run time, so copies share it.
+#[derive(Clone, Default, Debug)]
+pub struct RateCap(Arc<AtomicU64>);
+
+impl RateCap {
+    /// How many they are.
+    pub fn kbytes(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    /// Changes it.
+    pub fn set(&self, kbytes: u64) {
+        self.0.store(kbytes, Relaxed);
+    }
+}
+
+impl PartialEq for RateCap {
+    fn eq(&self, other: &RateCap) -> bool {
+        self.kbytes() == other.kbytes()
+    }
+}
+
+impl Eq for RateCap {}
+
 /// What `tune.zlib.memlevel` is without it. A coder codes a block of symbols at one go, 16,384 of them at 8, zlib's own: 150 µs, for which
 /// a worker's other clients wait. At 6 it is a quarter: 55 µs, 0.7 % more bytes of a bitmap and 6 % fewer of a table of numbers.
 pub(crate) const MEMORY_LEVEL: u8 = 6;
@@ -179,7 +204,7 @@ impl Default for Process {
     fn default() -> Process {
         Process {
             max_level: None,
-            max_rate_kbytes: 0,
+            most_rate: RateCap::default(),
             max_cpu_percent: 100,
             max_memory_bytes: 0,
             memory_level: MEMORY_LEVEL,
@@ -199,7 +224,8 @@ impl Process {
     /// Which of its brakes is on: `maxcomprate`, while more bytes a second enter coders, or `maxcompcpuusage`, while the processor is
     /// idle for fewer percent of its time.
     pub fn brake(&self, bytes_per_second: u64, idle_percent: u8) -> Option<Reason> {
-        if self.max_rate_kbytes > 0 && bytes_per_second > self.max_rate_kbytes.saturating_mul(1024) {
+        let most = self.most_rate.kbytes();
+        if most > 0 && bytes_per_second > most.saturating_mul(1024) {
             Some(Reason::RateBrake)
         } else if idle_percent < 100u8.saturating_sub(self.max_cpu_percent) {
             Some(Reason::CpuBrake)

@@ -64,6 +64,8 @@ impl Setting for DescriptorSettings {
 #[derive(Debug)]
 pub struct Descriptors {
     settings: DescriptorSettings,
+    /// What was computed for all that there may be.
+    needed: usize,
     /// The limit of the process.
     limit: usize,
     /// Descriptors that belong to no connection.
@@ -109,6 +111,7 @@ impl Descriptors {
     pub(crate) fn new(settings: DescriptorSettings, workers: usize) -> Descriptors {
         Descriptors {
             settings,
+            needed: usize::MAX,
             limit: usize::MAX,
             fixed: 0,
             low: usize::MAX,
@@ -118,18 +121,26 @@ impl Descriptors {
         }
     }
 
-    /// The same with the limit of the process, of which so many descriptors belong to no connection.
+    /// The same with the limit of the process, and with the descriptors that were computed for its connections and for what belongs to
+    /// none, which are so many. Ratios are of the smaller number.
     #[must_use]
-    pub fn limited(&self, limit: usize, fixed: usize) -> Descriptors {
+    pub fn limited(&self, needed: usize, limit: usize, fixed: usize) -> Descriptors {
         let DescriptorSettings { low_percent, high_percent } = self.settings;
-        let part = |percent: u8| limit.saturating_mul(percent.into()).div_ceil(100);
+        let part = |percent: u8| needed.min(limit).saturating_mul(percent.into()).div_ceil(100);
         Descriptors {
+            needed,
             limit,
             fixed,
             low: part(low_percent.unwrap_or(LOW_PERCENT)),
             high: part(high_percent.unwrap_or(HIGH_PERCENT)),
             ..Descriptors::new(self.settings, self.lenders.len())
         }
+    }
+
+    /// The same with another limit of the process.
+    #[must_use]
+    pub fn lowered(&self, limit: usize) -> Descriptors {
+        self.limited(self.needed, limit, self.fixed)
     }
 
     /// Counts descriptors of a connection to a server.
@@ -212,7 +223,7 @@ mod tests {
         let all = Descriptors::new(DescriptorSettings::default(), 1);
         assert_eq!(all.room(1 << 40), Room::Plenty);
         assert!(!all.are_scarce(1 << 40));
-        let limited = Arc::new(all.limited(1000, 100));
+        let limited = Arc::new(all.limited(1000, 1000, 100));
         let rooms = [199, 200, 249, 250].map(|used| limited.room(used));
         assert_eq!(rooms, [Room::Plenty, Room::Little, Room::Little, Room::None]);
         let held = limited.count(2);
@@ -221,8 +232,13 @@ mod tests {
         drop(held);
         assert_eq!(limited.room(198), Room::Plenty);
         let settings = DescriptorSettings { low_percent: Some(0), high_percent: Some(100) };
-        let limited = Descriptors::new(settings, 1).limited(100, 0);
+        let limited = Descriptors::new(settings, 1).limited(100, 100, 0);
         assert_eq!([0, 99, 100].map(|used| limited.room(used)), [Room::Little, Room::Little, Room::None]);
+        for (needed, limit) in [(1000, 5000), (5000, 1000)] {
+            let limited = all.limited(needed, 7, 0).lowered(limit);
+            assert_eq!([199, 250].map(|used| limited.room(used)), [Room::Plenty, Room::None], "{needed} {limit}");
+            assert_eq!([limit - 9, limit - 8].map(|used| limited.are_scarce(used)), [false, true]);
+        }
     }
 
     #[tokio::test]

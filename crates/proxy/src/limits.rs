@@ -3,10 +3,11 @@
 //! They are looked at when a connection is accepted: what exceeds them waits in the kernel. Rates are those of the last second. Where
 //! nothing is limited, nothing is counted.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use terse_compress::counters::Rate;
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections, Setting};
 use terse_tls::COUNTERS;
+use tokio::sync::Notify;
 
 /// The words of `global`; `maxconn` is the program's, since it is what the process can have at most.
 pub(crate) const KEYWORDS: &[Keyword] = &[
@@ -73,6 +74,8 @@ pub struct Limits {
     pub tls_rate: RateLimit,
     /// `maxsslconn`; 0: any.
     pub tls_connections: usize,
+    /// `-m`
+    pub memory: MemoryGate,
     /// Clients that count against it, from before their handshakes on.
     tls_clients: AtomicUsize,
 }
@@ -114,6 +117,47 @@ impl Limits {
         if self.tls_connections > 0 {
             self.tls_clients.fetch_sub(1, Relaxed);
         }
+    }
+}
+
+/// Whether there is memory for another connection, and another request: closed while most of the limit of `-m` is in use.
+#[derive(Default, Debug)]
+pub struct MemoryGate {
+    is_closed: AtomicBool,
+    stops: AtomicU64,
+    opened: Notify,
+}
+
+impl MemoryGate {
+    /// Whether new connections and requests wait.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed.load(Relaxed)
+    }
+
+    /// Lets new ones wait, or come.
+    pub fn close(&self, is_closed: bool) {
+        if is_closed && !self.is_closed.swap(true, Relaxed) {
+            self.stops.fetch_add(1, Relaxed);
+        } else if !is_closed && self.is_closed() {
+            self.is_closed.store(false, Relaxed);
+            self.opened.notify_waiters();
+        }
+    }
+
+    /// Waits while it is closed.
+    pub async fn opens(&self) {
+        loop {
+            let opened = self.opened.notified();
+            if !self.is_closed() {
+                return;
+            }
+            opened.await;
+        }
+    }
+
+    /// How often it was closed.
+    pub fn stops(&self) -> u64 {
+        self.stops.load(Relaxed)
     }
 }
 
@@ -164,6 +208,27 @@ mod tests {
         assert!(!limits.rates(true).any(|rate| rate.is_reached(5_000)));
         limits.connection_rate.set(1);
         assert!(limits.rates(false).any(|rate| rate.is_reached(5_000)));
+    }
+
+    #[test]
+    fn each_time_that_memory_is_short_counts_once() {
+        let gate = MemoryGate::default();
+        let seen = [true, true, false, false, true].map(|is_closed| {
+            gate.close(is_closed);
+            (gate.is_closed(), gate.stops())
+        });
+        assert_eq!(seen, [(true, 1), (true, 1), (false, 1), (false, 1), (true, 2)]);
+    }
+
+    #[tokio::test]
+    async fn what_waits_for_memory_goes_on_once_it_is_there() {
+        let gate = MemoryGate::default();
+        gate.opens().await;
+        gate.close(true);
+        let mut waiting = std::pin::pin!(gate.opens());
+        assert!(std::future::poll_fn(|cx| std::task::Poll::Ready(waiting.as_mut().poll(cx).is_pending())).await);
+        gate.close(false);
+        waiting.await;
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::service::Service;
 use crate::settings::{
     BindSettings, CompressionConditions, ForwardedFor, Mode, Options, RetryOn, Reuse, Switch, TcpRules, Timeouts,
 };
-use crate::splice::SpliceOptions;
+use crate::splice::Spliced;
 use crate::stick::Sticking;
 use crate::track::TrackSettings;
 use crate::types::Types;
@@ -438,10 +438,31 @@ impl Plan {
         (sum / self.busy_percents.len().max(1)) as u8
     }
 
-    /// Whether any proxy lets bytes go through pipes, or a backend may that is added.
-    pub fn splices(&self) -> bool {
-        let fronts = self.frontends.iter().map(|front| front.options.splice);
-        self.templates.splices || fronts.chain(self.backends.now().iter().map(|back| back.options.splice)).any(SpliceOptions::any)
+    /// Where lines go that are no client's: where `global` says, or else the first frontend that logs.
+    pub fn own_journal(&self) -> Option<&Journal> {
+        let own = self.frontends.iter().map(|frontend| &frontend.log.journal).find(|journal| !journal.is_empty());
+        if self.journal.is_empty() { own } else { Some(&self.journal) }
+    }
+
+    /// The connections whose bytes may go through pipes. Each proxy that says nothing of its own has `of_proxies` (`-N`; 0: those of the
+    /// process). A backend that may be added counts where no proxy lets its bytes.
+    pub fn spliced(&self, of_proxies: usize) -> Spliced {
+        let mut spliced = Spliced::default();
+        for frontend in self.frontends.iter().filter(|frontend| frontend.options.splice.any()) {
+            match frontend.tally.limit() {
+                0 if of_proxies == 0 => spliced.is_open = true,
+                0 => spliced.frontends += of_proxies,
+                limit => spliced.frontends = spliced.frontends.saturating_add(limit),
+            }
+        }
+        for backend in self.backends.now().iter().filter(|backend| backend.options.splice.any()) {
+            match backend.farm.said_full() {
+                Some(full) => spliced.backends = spliced.backends.saturating_add(full as usize),
+                None => spliced.open_backends += 1,
+            }
+        }
+        spliced.is_open |= spliced == Spliced::default() && self.templates.splices;
+        spliced
     }
 
     /// Whether any proxy speaks of compression, or a backend does that may be added.

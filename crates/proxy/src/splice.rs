@@ -69,6 +69,31 @@ impl SpliceOptions {
     }
 }
 
+/// The connections whose bytes may go through pipes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Spliced {
+    /// The limits of frontends that let them, together.
+    pub frontends: usize,
+    /// `fullconn` of backends that let them, together.
+    pub backends: usize,
+    /// Whether a frontend lets them that has no limit but the process's.
+    pub is_open: bool,
+    /// How many backends let them that do not say `fullconn`.
+    pub open_backends: usize,
+}
+
+impl Spliced {
+    /// How many there are at most, of so many of the process; `None`: as many as these, which nobody knows yet.
+    pub fn connections(self, of_process: Option<usize>) -> Option<usize> {
+        let Some(most) = of_process else {
+            let is_open = self.is_open || self.open_backends > 0;
+            return (!is_open).then(|| self.frontends.max(self.backends));
+        };
+        let backends = self.open_backends.saturating_mul(most).saturating_add(self.backends);
+        Some(if self.is_open { most } else { self.frontends.max(backends).min(most) })
+    }
+}
+
 impl Way {
     /// The way of a stream's bytes.
     pub fn of(stream: &mut Stream, direction: Direction) -> Way {

@@ -6,7 +6,7 @@ use crate::connection::http2;
 use crate::connection::tasks::Tasks;
 use crate::deferral::Deferral;
 use crate::descriptors::Room;
-use crate::io::{BULK_BYTES, Pipes, Pool, Pools, TINY_BYTES, Transport, Wheel, clock, turn};
+use crate::io::{BULK_BYTES, Buffer, Pipes, Pool, Pools, TINY_BYTES, Transport, Wheel, clock, turn};
 use crate::log::{Level, Logger};
 use crate::plan::Plan;
 use crate::plan::roll::{Held, View};
@@ -263,8 +263,8 @@ impl Worker {
             queue: shared.queue.clone(),
             budget: plan.coders_memory.clone(),
             in_place_ns: terse_compress::body::IN_PLACE_NS,
-            meter: meter(&plan, &shared.compression_rate, clock),
-            brake: brake(&plan, index, &shared.compression_rate, clock),
+            meter: Some(meter(&plan, &shared.compression_rate, clock)),
+            brake: Some(brake(&plan, index, &shared.compression_rate, clock)),
         });
         let decoding = Rc::new(terse_compress::decode::Place::new(plan.memory.clone()));
         Rc::new(Worker {
@@ -300,12 +300,15 @@ impl Worker {
 
     /// Logs a line that is no client's, where `global` says, or else the first frontend that logs.
     pub(crate) fn log(&self, level: Level, line: &str) {
-        let plan = &self.plan;
-        let own = plan.frontends.iter().map(|frontend| &frontend.log.journal).find(|journal| !journal.is_empty());
-        let journal = if plan.journal.is_empty() { own } else { Some(&plan.journal) };
-        if let Some(journal) = journal {
+        if let Some(journal) = self.plan.own_journal() {
             self.logger.borrow_mut().send(journal, level, line.as_bytes());
         }
+    }
+
+    /// A buffer for a request; waits while there is no memory for it, or for what the request will take.
+    pub(crate) async fn room_for_request(&self) -> Buffer {
+        self.plan.limits.memory.opens().await;
+        self.pools.small.get().await
     }
 
     /// Descriptors in use beside those of connections to servers: clients' and pipes'.
@@ -404,7 +407,7 @@ impl Worker {
     /// How busy the process is, as far as decisions about compression look.
     pub fn load(&self, limits: &terse_compress::settings::Process) -> Load {
         // Nobody asks for what is not limited, and the clock is not free.
-        let rate = if limits.max_rate_kbytes == 0 { 0 } else { self.shared.compression_rate.per_second(self.now_ms()) };
+        let rate = if limits.most_rate.kbytes() == 0 { 0 } else { self.shared.compression_rate.per_second(self.now_ms()) };
         let memory_full = terse_compress::Budget::is_full(&*self.workplace.budget);
         Load { bytes_per_second: rate, idle_percent: self.idle_percent(), memory_full, pace: self.pace() }
     }
@@ -491,24 +494,24 @@ impl Worker {
     }
 }
 
-/// Counts bytes that enter coders, where there is a limit for them.
-fn meter(plan: &Plan, rate: &Arc<Rate>, time: Clock) -> Option<terse_compress::body::Meter> {
-    let rate = (plan.process.compression.max_rate_kbytes > 0).then(|| rate.clone())?;
-    Some(Box::new(move |bytes| rate.add(time.unix_ms(clock::now()), bytes)))
+/// Counts bytes that enter coders, while there is a limit for them.
+fn meter(plan: &Plan, rate: &Arc<Rate>, time: Clock) -> terse_compress::body::Meter {
+    let (most, rate) = (plan.process.compression.most_rate.clone(), rate.clone());
+    Box::new(move |bytes| {
+        if most.kbytes() > 0 {
+            rate.add(time.unix_ms(clock::now()), bytes);
+        }
+    })
 }
 
-/// Asks for the brakes, where there are some.
-fn brake(plan: &Arc<Plan>, index: usize, rate: &Arc<Rate>, time: Clock) -> Option<terse_compress::body::Brake> {
-    let limits = &plan.process.compression;
-    if limits.max_rate_kbytes == 0 && limits.max_cpu_percent >= 100 {
-        return None;
-    }
+/// Asks for the brakes.
+fn brake(plan: &Arc<Plan>, index: usize, rate: &Arc<Rate>, time: Clock) -> terse_compress::body::Brake {
     let (plan, rate) = (plan.clone(), rate.clone());
-    Some(Box::new(move || {
+    Box::new(move || {
         let limits = &plan.process.compression;
-        let entering = if limits.max_rate_kbytes == 0 { 0 } else { rate.per_second(time.unix_ms(clock::now())) };
+        let entering = if limits.most_rate.kbytes() == 0 { 0 } else { rate.per_second(time.unix_ms(clock::now())) };
         limits.brake(entering, 100 - plan.busy_percents[index].load(Relaxed)).is_some()
-    }))
+    })
 }
 
 impl World for Worker {

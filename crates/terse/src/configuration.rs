@@ -5,7 +5,7 @@ use crate::args::{Action, Arguments, Service};
 use crate::environment::{LOCAL_PEER, environment};
 use crate::listening;
 use crate::process::identity::Identity;
-use crate::process::limits::{self, Limits, Wishes};
+use crate::process::limits::{self, Limits, Memory, Wishes};
 use crate::process::variables::ProcessVariables;
 use crate::process::{ProcessSettings, sys, workers};
 use crate::report::Report;
@@ -50,6 +50,16 @@ impl Configuration {
     pub fn listens(&self) -> bool {
         let datagrams = self.plan.syslog.forwarders.iter().any(|forwarder| !forwarder.settings.datagrams.is_empty());
         datagrams || !self.wanted.is_empty()
+    }
+
+    /// Goes on with fewer descriptors than were wanted; the number of connections that these do for, where it is smaller, too.
+    pub fn settle_for(&mut self, descriptors: u64) -> Option<u32> {
+        let limits = &mut self.limits;
+        limits.descriptors = descriptors;
+        self.plan.descriptors = Arc::new(self.plan.descriptors.lowered(count(descriptors)));
+        let connections = limits.connections_within(descriptors);
+        *self.plan.limits.connections.get_mut() = connections as usize;
+        (connections < limits.connections).then_some(connections)
     }
 }
 
@@ -259,6 +269,7 @@ fn plan(
         notices: Some(Arc::new(move |_, line| said.warn(line))),
         local_peer: config.environment.variables.get(LOCAL_PEER).map_or_else(|| "".into(), |name| name.as_str().into()),
     };
+    let tls_sessions = config.global.settings.get::<terse_tls::Global>().map_or_else(|| terse_tls::Global::default().cache_size, |tls| tls.cache_size);
     let admin = AdminSettings::take(&mut config);
     let mut environment: Vec<(String, String)> = config.environment.variables.clone().into_iter().collect();
     environment.sort();
@@ -276,17 +287,46 @@ fn plan(
     restored::states(plan_now, &process, host.started, diagnostics);
     engines::examine(&plan_now.process.compression.engines, &identity, diagnostics);
     let copies = arguments.no_splice || arguments.no_zero_copy || arguments.no_fast_forward || process.no_splice;
-    let splices = !copies && plan_now.splices();
+    let of_proxies = arguments.proxy_maxconn.unwrap_or(0) as usize;
+    let spliced = (!copies).then(|| plan_now.spliced(of_proxies));
     let fixed = fixed_descriptors(plan_now, &wanted, &admin, host.workers);
-    let limits = Wishes::new(&process, arguments.maxconn, arguments.memory_limit_mib, buffer_bytes as u64, fixed, splices).settle();
+    let memory = arguments.memory_limit_mib.map(|mib| memory(mib, plan_now, tls_sessions.into()));
+    let limits = match Wishes::new(&process, arguments.maxconn, memory, fixed, spliced).settle() {
+        Ok(limits) => limits,
+        Err(contradiction) => {
+            diagnostics.alert(&Place::nowhere(), contradiction.to_string());
+            return None;
+        }
+    };
     plan_now.process.maxconn = limits.connections as usize;
     plan_now.pipes = Arc::new(PipeLimit::new(limits.pipes as usize, process.pipe_bytes));
-    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    plan_now.descriptors = Arc::new(plan_now.descriptors.limited(count(limits.descriptors), count(fixed)));
+    plan_now.descriptors = Arc::new(plan_now.descriptors.limited(count(limits.needed), count(limits.descriptors), count(fixed)));
     *plan_now.limits.connections.get_mut() = limits.connections as usize;
-    plan_now.settle(limits.connections as usize, arguments.proxy_maxconn.unwrap_or(0) as usize);
+    if let Some(connections) = limits.tls_connections {
+        plan_now.limits.tls_connections = connections as usize;
+    }
+    plan_now.settle(limits.connections as usize, of_proxies);
     listening::settle(&mut wanted, plan_now);
     Some(Configuration { plan: plan?, process, identity, limits, wanted, admin, environment })
+}
+
+/// What `-m` has to do for.
+fn memory(mib: u64, plan: &Plan, tls_sessions: u64) -> Memory {
+    let backends = plan.backends.now();
+    let to_servers = backends.iter().any(|backend| backend.farm.servers().iter().any(|server| server.settings().tls.enabled));
+    let from_clients = plan.binds().iter().any(|bind| bind.tls.is_some());
+    Memory {
+        mib,
+        buffer_bytes: plan.process.buffer_bytes as u64,
+        coders_bytes: plan.process.compression.max_memory_bytes as u64,
+        tls_sessions,
+        tls_sides: u64::from(from_clients) + u64::from(to_servers),
+        tls_connections: plan.limits.tls_connections as u64,
+    }
+}
+
+fn count(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// Servers that are to see other addresses than this machine's need rights that a process loses with root.

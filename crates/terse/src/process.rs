@@ -8,6 +8,7 @@ pub mod http2;
 pub mod identity;
 pub mod keywords;
 pub mod limits;
+pub mod memory;
 pub mod notify;
 pub mod pidfile;
 pub mod refused;

@@ -8,7 +8,7 @@ use crate::engines::{self, Prepared};
 use crate::listening::Listeners;
 use crate::master::lifeline::Lifeline;
 use crate::process::variables::Outside;
-use crate::process::{ProcessSettings, trim, workers};
+use crate::process::{ProcessSettings, memory, trim, workers};
 use crate::report::Report;
 use crate::signals::{Order, Signals};
 use crate::states;
@@ -51,6 +51,8 @@ pub struct Service {
     pub exported: Arc<Exported>,
     /// What `global` says about the process.
     pub process: ProcessSettings,
+    /// Its memory, where `-m` limits it.
+    pub gauge: Option<memory::Gauge>,
     /// The stats sockets.
     pub stats: Stats,
     /// Its master, who is told when it is ready.
@@ -75,7 +77,7 @@ impl Service {
     }
 
     async fn serve(self, ready: impl FnOnce() -> io::Result<()>) -> io::Result<Outcome> {
-        let Service { plan, engines, listeners, intakes, peers, replaces, exported, process, stats, lifeline, report } = self;
+        let Service { plan, engines, listeners, intakes, peers, replaces, exported, process, gauge, stats, lifeline, report } = self;
         let (give, mut orders) = unbounded_channel();
         tokio::spawn(forward(Signals::new()?, give.clone()));
         let (control, state) = watch::channel(Control::Running);
@@ -112,6 +114,9 @@ impl Service {
         tokio::spawn(terse_balance::check::run(plan.templates.wardens().clone(), farms, Arc::new(surroundings)));
         tokio::spawn(terse_proxy::ocsp::run(plan.clone()));
         tokio::spawn(trim::watch(plan.clone()));
+        if let Some(gauge) = gauge {
+            tokio::spawn(memory::watch(gauge, plan.clone()));
+        }
         let groups: Vec<_> = plan.peers.iter().map(|circle| circle.group.clone()).collect();
         let (part, parting) = watch::channel(false);
         let sharing = tokio::spawn(terse_peers::run(groups, peers, replaces, parting));

@@ -8,7 +8,8 @@ use crate::course::Outcome;
 use crate::listening;
 use crate::master::lifeline::Lifeline;
 use crate::process::daemon::{Launch, Null};
-use crate::process::{identity, limits, pidfile};
+use crate::process::limits::Refusal;
+use crate::process::{identity, limits, memory, pidfile};
 use crate::report::Report;
 use crate::service::Service;
 use crate::sockets::{self, Pool, Sockets, Taken, Wanted};
@@ -41,16 +42,10 @@ pub type Reasons = Vec<String>;
 ///
 /// # Errors
 /// It did not begin to.
-pub fn start(arguments: &Arguments, configuration: Configuration, standing: Standing, report: Report) -> Result<Outcome, Reasons> {
+pub fn start(arguments: &Arguments, mut configuration: Configuration, standing: Standing, report: Report) -> Result<Outcome, Reasons> {
     let Standing { launch, lifeline, since } = standing;
+    let gauge = set_limits(&mut configuration, &report)?;
     let Configuration { process, identity, limits, wanted, .. } = &configuration;
-    for outcome in [limits.apply(), arguments.memory_limit_mib.map_or(Ok(()), limits::limit_memory)] {
-        match outcome {
-            Err(refusal) if !process.strict_limits => report.warn(refusal),
-            Err(refusal) => return Err(vec![refusal.to_string()]),
-            Ok(()) => {}
-        }
-    }
     let mut pool = sockets_of_before(arguments, lifeline.as_ref(), &report)?;
     if !arguments.quick.servers.is_empty() && arguments.old.is_empty() && arguments.takeover.is_none() && lifeline.is_none() {
         addresses_are_free(wanted)?;
@@ -98,12 +93,44 @@ pub fn start(arguments: &Arguments, configuration: Configuration, standing: Stan
     let listeners = listening::deal(std::mem::take(&mut sockets.list), &plan);
     let quiet = report.clone();
     let replaces = !arguments.old.is_empty() || arguments.takeover.is_some() || lifeline.as_ref().is_some_and(Lifeline::is_reload);
-    let service = Service { plan, engines, listeners, intakes, peers, replaces, exported, process, stats, lifeline, report };
+    let service = Service { plan, engines, listeners, intakes, peers, replaces, exported, process, gauge, stats, lifeline, report };
     let ready = || {
         told.iter().for_each(|line| quiet.notice(line));
         leave_terminal(launch, &null, &quiet)
     };
     service.run(ready).map_err(because("Cannot start"))
+}
+
+/// Sets the limits of descriptors and memory; gives what watches the memory. Where fewer descriptors are to be had than are needed, fewer
+/// connections are promised: the rest waits in the kernel, where it would be answered 503 otherwise.
+fn set_limits(configuration: &mut Configuration, report: &Report) -> Result<Option<memory::Gauge>, Reasons> {
+    let is_strict = configuration.process.strict_limits;
+    let refused = |refusal: &Refusal| match is_strict {
+        true => Err(vec![refusal.to_string()]),
+        false => {
+            report.warn(refusal);
+            Ok(())
+        }
+    };
+    if let Err(refusal) = configuration.limits.apply() {
+        refused(&refusal)?;
+        if let Refusal::Descriptors { granted, .. } = refusal
+            && let Some(connections) = configuration.settle_for(granted)
+        {
+            report.warn(format_args!("The process takes {connections} connections at a time: {granted} descriptors do for no more."));
+        }
+    }
+    let Some(mib) = configuration.limits.memory_mib else { return Ok(None) };
+    if let Err(refusal) = limits::limit_memory(mib) {
+        refused(&refusal)?;
+    }
+    match memory::Gauge::open(mib) {
+        Ok(gauge) => Ok(Some(gauge)),
+        Err(error) => {
+            report.warn(format_args!("Memory cannot be watched: {error}"));
+            Ok(None)
+        }
+    }
 }
 
 /// Refuses a start by `--to` on addresses of another program, and names ports that are free. By a file a second process may share

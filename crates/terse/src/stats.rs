@@ -79,6 +79,8 @@ impl Stats {
                 boot_ms: 0,
                 node: process.node.clone().unwrap_or_else(host_name),
                 descriptors: configuration.limits.descriptors,
+                sockets: configuration.limits.needed,
+                memory_mib: configuration.limits.memory_mib.unwrap_or(0),
                 description: process.description.clone(),
             },
         }

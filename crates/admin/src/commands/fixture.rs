@@ -93,6 +93,8 @@ pub(crate) fn context(text: &str) -> Arc<Context> {
         boot_ms: 7,
         node: "here".into(),
         descriptors: 1000,
+        sockets: 1000,
+        memory_mib: 0,
         description: None,
     };
     Context::new(Arc::new(plan), process, Arc::new(AtomicUsize::new(3)), None, settings, Box::new(Program))

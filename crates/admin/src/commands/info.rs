@@ -118,12 +118,12 @@ const ITEMS: &[Item] = &[
         Some(Figure::text("MDPV", format!("{}d {}h{:02}m{:02}s", t / 86400, t / 3600 % 24, t / 60 % 60, t % 60)))
     }),
     item(8, "Uptime_sec", "How long the process runs, in seconds", |s| Some(s.seconds("MDPV", s.uptime))),
-    item(9, "Memmax_MB", "Limit of the process's memory: none here", zero_limit),
+    item(9, "Memmax_MB", "Limit of the process's data in MB (-m); 0: none", |s| Some(Figure::limit(s.context.process.memory_mib))),
     item(10, "PoolAlloc_MB", "Memory that buffers hold, in MB", |s| Some(Figure::gauge(s.context.plan.memory.used() >> 20))),
     item(11, "PoolUsed_MB", "Memory that buffers hold, in MB", |s| Some(Figure::gauge(s.context.plan.memory.used() >> 20))),
     item(12, "PoolFailed", "Buffers that there was no room for", |s| Some(Figure::small("MCPV", s.context.plan.memory.refused()))),
     item(13, "Ulimit-n", "Limit of descriptors", |s| Some(Figure::limit(s.context.process.descriptors))),
-    item(14, "Maxsock", "Limit of descriptors", |s| Some(Figure::limit(s.context.process.descriptors))),
+    item(14, "Maxsock", "Descriptors that all the process may do takes", |s| Some(Figure::limit(s.context.process.sockets))),
     item(15, "Maxconn", "Limit of clients' connections", |s| Some(Figure::limit(s.context.plan.limits.connections.load(Relaxed)))),
     item(16, "Hard_maxconn", "The most that this limit may be raised to", |s| Some(Figure::limit(s.context.plan.process.maxconn))),
     item(17, "CurrConns", "Clients' connections now", |s| Some(Figure::gauge(s.context.connections.load(Relaxed)))),
@@ -188,7 +188,7 @@ const ITEMS: &[Item] = &[
         Some(Figure::rate(s.context.rates.compress_out.now()))
     }),
     item(44, "CompressBpsRateLim", "Limit of bytes into compressors a second; 0: none", |s| {
-        Some(Figure::limit(s.context.plan.process.compression.max_rate_kbytes.saturating_mul(1024)))
+        Some(Figure::limit(s.context.plan.process.compression.most_rate.kbytes().saturating_mul(1024)))
     }),
     item(45, "ZlibMemUsage", "Memory that compressors hold, in bytes", |s| {
         Some(Figure::gauge(s.context.plan.coders_memory.limit().used()))
@@ -235,7 +235,9 @@ const ITEMS: &[Item] = &[
         Some(Figure::counter(received.sum()))
     }),
     item(66, "Build info", "Version of the program", |s| Some(Figure::text("POSV", &*s.context.process.version))),
-    item(67, "Memmax_bytes", "Limit of the process's memory: none here", zero_limit),
+    item(67, "Memmax_bytes", "Limit of the process's data in bytes (-m); 0: none", |s| {
+        Some(Figure { value: Value::Large(s.context.process.memory_mib.saturating_mul(1 << 20)), ..Figure::limit(0) })
+    }),
     item(68, "PoolAlloc_bytes", "Memory that buffers hold, in bytes", |s| {
         Some(Figure { value: Value::Large(s.context.plan.memory.used() as u64), ..Figure::gauge(0) })
     }),
@@ -374,6 +376,9 @@ const ITEMS: &[Item] = &[
     item(131, "Http2ServerLimits", "Connections that were ended since their server went to a limit; the log names it", |_| {
         Some(Figure::counter(SERVERS.at_limits()))
     }),
+    item(132, "MemoryStops", "Times that nothing was accepted since little of the memory of -m was left", |s| {
+        Some(Figure::counter(s.context.plan.limits.memory.stops()))
+    }),
 ];
 
 /// Entries of maps and lists: those that were added, and those that are gone.
@@ -402,10 +407,6 @@ fn peers(context: &Context, holds: impl Fn(&Peer) -> bool) -> usize {
 
 fn zero_gauge(_: &Snapshot<'_>) -> Option<Figure> {
     Some(Figure::gauge(0))
-}
-
-fn zero_limit(_: &Snapshot<'_>) -> Option<Figure> {
-    Some(Figure::limit(0))
 }
 
 #[cfg(test)]

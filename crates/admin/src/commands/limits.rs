@@ -30,8 +30,8 @@ pub(super) const COMMANDS: &[Command] = &[
     },
     Command {
         name: "set rate-limit",
-        usage: "set rate-limit {connections|sessions|ssl-sessions} global <number>",
-        summary: "change how many connections the process accepts in a second; 0 is any number",
+        usage: "set rate-limit {connections|sessions|ssl-sessions|http-compression} global <number>",
+        summary: "change how many connections the process accepts, or kilobytes it compresses, in a second; 0 is any number",
         level: Level::Admin,
         run: set_rate,
     },
@@ -66,22 +66,23 @@ fn set_process(call: &mut Call<'_>) -> Outcome {
 fn set_rate(call: &mut Call<'_>) -> Outcome {
     let limits = &call.context.plan.limits;
     let words: Vec<&str> = call.args.iter().map(Word::as_str).collect();
-    let (limit, rest) = match &words[..] {
-        ["connections", "global", rest @ ..] => (&limits.connection_rate, rest),
-        ["sessions", "global", rest @ ..] => (&limits.session_rate, rest),
-        ["ssl-sessions", "global", rest @ ..] => (&limits.tls_rate, rest),
-        ["http-compression", "global", ..] => return Err(Message::error(COMPRESSION)),
+    let compression = &call.context.plan.process.compression.most_rate;
+    let (set, rest): (&dyn Fn(u64), _) = match &words[..] {
+        ["connections", "global", rest @ ..] => (&|most| limits.connection_rate.set(most), rest),
+        ["sessions", "global", rest @ ..] => (&|most| limits.session_rate.set(most), rest),
+        ["ssl-sessions", "global", rest @ ..] => (&|most| limits.tls_rate.set(most), rest),
+        ["http-compression", "global", rest @ ..] => (&|most| compression.set(most), rest),
         _ => return Err(Message::error(RATES)),
     };
     let word = rest.first().ok_or_else(|| Message::error(NO_NUMBER))?;
-    limit.set(word.parse().map_err(|_| Message::error("Value out of range."))?);
+    set(word.parse().map_err(|_| Message::error("Value out of range."))?);
     Ok(Answer::Done)
 }
 
 const NO_NUMBER: &str = "Expects an integer value.";
-const COMPRESSION: &str = "The limit of 'http-compression global' is 'maxcomprate' of the configuration, until the process ends.";
 const RATES: &str = "'set rate-limit' only supports :\n   - 'connections global', connections of the process a second\n   \
-    - 'sessions global', its sessions a second\n   - 'ssl-sessions global', its TLS sessions a second";
+    - 'sessions global', its sessions a second\n   - 'ssl-sessions global', its TLS sessions a second\n   \
+    - 'http-compression global', kilobytes a second that are compressed";
 
 fn number<T: std::str::FromStr>(word: &str) -> Result<T, Message> {
     word.parse().map_err(|_| Message::error(format!("<maxconn>: '{word}' is not a whole number.")))
@@ -129,12 +130,13 @@ mod tests {
             "set rate-limit connections global 4",
             "set rate-limit sessions global 5",
             "set rate-limit ssl-sessions global 6",
+            "set rate-limit http-compression global 7",
         ] {
             assert_eq!(talk.says(command), "\n", "{command}");
         }
         assert_eq!(limits(&talk), (3, [4, 5, 6]));
         let said = talk.says("show info");
-        for line in ["Maxconn: 3", "Hard_maxconn: 100", "ConnRateLimit: 4", "SessRateLimit: 5", "SslRateLimit: 6"] {
+        for line in ["Maxconn: 3", "Hard_maxconn: 100", "ConnRateLimit: 4", "SessRateLimit: 5", "SslRateLimit: 6", "CompressBpsRateLim: 7168"] {
             assert!(said.lines().any(|own| own == line), "{line}: {said}");
         }
         for (command, answer) in [
@@ -142,6 +144,8 @@ mod tests {
             ("set maxconn global 101", "Value out of range.\n\n"),
             ("set rate-limit sessions global", "Expects an integer value.\n\n"),
             ("set rate-limit sessions global -1", "Value out of range.\n\n"),
+            ("set rate-limit http-compression global", "Expects an integer value.\n\n"),
+            ("set rate-limit http-compression global x", "Value out of range.\n\n"),
         ] {
             assert_eq!(talk.says(command), answer, "{command}");
         }

@@ -199,7 +199,7 @@ impl Place {
     fn take(worker: &Rc<Worker>, bind: usize, beyond_limits: bool) -> Option<Place> {
         let address = &worker.plan.binds[bind];
         let (front, limits, is_tls) = (&worker.plan.frontends[address.frontend], &worker.plan.limits, address.tls.is_some());
-        if !beyond_limits && limits.rates(is_tls).any(|rate| rate.is_reached(worker.now_ms())) {
+        if !beyond_limits && (limits.memory.is_closed() || limits.rates(is_tls).any(|rate| rate.is_reached(worker.now_ms()))) {
             return None;
         }
         let rate = front.session_rate.as_ref().filter(|_| !beyond_limits);

@@ -148,7 +148,7 @@ fn wait<'a>(client: &'a mut ClientConnection, session: &'a Session, limit: Optio
             }
             match poll_first_bytes(client, session, cx) {
                 Poll::Ready(Some(arrival)) => return Poll::Ready(arrival),
-                Poll::Ready(None) => room = Some(Box::pin(session.worker.pools.small.get())),
+                Poll::Ready(None) => room = Some(Box::pin(session.worker.room_for_request())),
                 Poll::Pending if closes_idle && !session.worker.is_running() => return Poll::Ready(Arrival::Nothing),
                 Poll::Pending if client.timer.is_due(cx) => return Poll::Ready(Arrival::Late),
                 Poll::Pending => return Poll::Pending,
@@ -167,9 +167,13 @@ fn poll_first_bytes(client: &mut ClientConnection, session: &Session, cx: &mut C
         if io.poll_readable(cx).is_pending() {
             return Poll::Pending;
         }
-        match session.worker.pools.small.take() {
-            Some(taken) => *buffer = taken,
-            None => return Poll::Ready(None),
+        let worker = &session.worker;
+        match worker.plan.limits.memory.is_closed() {
+            false => match worker.pools.small.take() {
+                Some(taken) => *buffer = taken,
+                None => return Poll::Ready(None),
+            },
+            true => return Poll::Ready(None),
         }
     }
     match io.split().0.poll_read(cx, buffer) {

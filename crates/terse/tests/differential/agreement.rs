@@ -1,6 +1,7 @@
 //! What two balancers must agree on, since both may stand before the same servers: hashes of keys, dynamic cookies, numbers of servers,
 //! keys of tables; and limits that are computed where a file does not say them. Thousands of inputs, empty and odd ones among them.
 
+use super::certificates::{Kind, authority, signed};
 use super::figures::{command, of};
 use super::support::client::Client;
 use super::support::program::find;
@@ -14,13 +15,19 @@ use std::path::Path;
 /// Runs the same through HAProxy and terse; nothing where HAProxy is not installed.
 #[track_caller]
 fn agree(text: &str, ask: impl Fn(&Terse) -> Vec<String>) {
+    agree_with(text, &[], ask);
+}
+
+/// The same with words of the command line.
+#[track_caller]
+fn agree_with(text: &str, arguments: &[&str], ask: impl Fn(&Terse) -> Vec<String>) {
     let Some(haproxy) = find("haproxy") else { return };
     let run = |program: Option<&Path>| {
         let origin = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = origin.local_addr().unwrap().to_string();
         rustix::net::listen(&origin, 4096).unwrap();
         let text = text.replace("{there}", &address);
-        let process = Terse::with(&text).listen("web").listen("cli").listener("origin", origin).arg(&["-db"]);
+        let process = Terse::with(&text).listen("web").listen("cli").listener("origin", origin).arg(&["-db"]).arg(arguments);
         let process = match program {
             Some(path) => process.program(path),
             None => process,
@@ -281,6 +288,69 @@ backend unused\n server s 127.0.0.1:9
     assert_eq!((named, number("usual/BACKEND")), ((77 + connections + 501).div_ceil(10), (77 + 2 * connections).div_ceil(10)));
     drop(process);
 }
+
+/// What the process may have of connections, TLS, pipes and memory, by every word that has a part in it.
+#[test]
+fn limits_of_the_process_that_are_computed() {
+    const WEB: &str = "frontend web\n bind fd@${web}\n default_backend be\n";
+    const BE: &str = "backend be\n server s 127.0.0.1:9\n";
+    let splicing = |front: &str, back: &str| format!("{WEB} {front}\n{BE} {back}\n");
+    let auto = "option splice-auto";
+    let plain = splicing("", "");
+    let folder = tempfile::tempdir().unwrap();
+    let crt = folder.path().join("site.pem");
+    std::fs::write(&crt, signed(Kind::Ecdsa, &["site.test"], &authority("root")).pem()).unwrap();
+    let tls = |front: bool, back: bool| {
+        let bind = if front { format!("bind fd@${{web}} ssl crt {}", crt.display()) } else { String::new() };
+        format!("{WEB} {bind}\n{BE}{}", if back { " server t 127.0.0.1:9 ssl verify none\n" } else { "" })
+    };
+    let cases: Vec<(&str, String, &[&str])> = vec![
+        ("maxconn 100", splicing(auto, auto), &[]),
+        ("maxconn 3", splicing(auto, ""), &[]),
+        ("maxconn 400", splicing(&format!("maxconn 40\n {auto}"), ""), &[]),
+        ("maxconn 400", splicing(&format!("maxconn 40\n {auto}"), &format!("fullconn 80\n {auto}")), &[]),
+        ("maxconn 400", splicing("", &format!("fullconn 80\n {auto}")), &[]),
+        ("maxconn 400", splicing("", auto), &[]),
+        ("maxconn 400\n maxpipes 50", plain.clone(), &[]),
+        ("maxconn 400\n maxpipes 7", splicing(auto, auto), &[]),
+        ("maxconn 400", splicing(auto, ""), &["-N", "60"]),
+        ("maxconn 400", plain.clone(), &["-n", "50"]),
+        ("", plain.clone(), &["-m", "200"]),
+        ("maxconn 1000", plain.clone(), &["-m", "200"]),
+        ("tune.bufsize 32768", plain.clone(), &["-m", "200"]),
+        ("maxzlibmem 20", plain.clone(), &["-m", "200"]),
+        ("maxsslconn 300", plain.clone(), &["-m", "300"]),
+        ("", tls(true, false), &["-m", "200"]),
+        ("", tls(true, true), &["-m", "200"]),
+        ("", tls(false, true), &["-m", "200"]),
+        ("maxconn 1000", tls(true, false), &["-m", "200"]),
+        ("maxsslconn 300", tls(true, false), &["-m", "200"]),
+        ("maxconn 100\n maxcomprate 10\n maxconnrate 1\n maxsessrate 2\n maxsslrate 3", plain, &[]),
+    ];
+    for (global, sections, arguments) in cases {
+        let text = format!("global\n nbthread 1\n stats socket fd@${{cli}} level admin\n {global}\n{DEFAULTS}\n{sections}\n");
+        agree_with(&text, arguments, |process| {
+            let info = command(process, "show info");
+            let is_limit = |line: &&str| LIMITS.iter().any(|name| line.starts_with(name));
+            let limits = info.lines().filter(is_limit);
+            limits.map(|line| format!("{global:?} {arguments:?} {line}")).collect()
+        });
+    }
+}
+
+const LIMITS: [&str; 11] = [
+    "Memmax_MB:",
+    "Memmax_bytes:",
+    "Maxconn:",
+    "Hard_maxconn:",
+    "MaxSslConns:",
+    "Maxpipes:",
+    "PipesUsed:",
+    "PipesFree:",
+    "ConnRateLimit:",
+    "SessRateLimit:",
+    "CompressBpsRateLim:",
+];
 
 /// The kernel lets as many connections wait as the address, the frontend or the process may have.
 #[test]

@@ -377,7 +377,7 @@ fn defaults_with_names_refuse_nothing_that_their_heirs_have() {
 fn what_only_added_backends_want_is_there_for_them() {
     let wants = |lines: &str| {
         let plan = plan(&format!("{TIMEOUTS}defaults late\n {lines}\n"));
-        (plan.splices(), plan.compresses())
+        (plan.spliced(0).is_open, plan.compresses())
     };
     assert_eq!(wants(""), (false, false));
     assert_eq!(wants("option splice-response"), (true, false));
