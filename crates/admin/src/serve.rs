@@ -116,7 +116,7 @@ where
             }
             // No descriptor or no memory: somebody else must let go first.
             Err(error) => {
-                EXHAUSTION.note(&error, Purpose::Accept);
+                EXHAUSTION.note(&error, Purpose::Command);
                 tokio::time::sleep(BREATH).await;
             }
         }

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::fmt::Write;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// What a descriptor was wanted for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,11 +26,32 @@ pub enum Purpose {
     Pipe,
     /// A socket of a script.
     Script,
+    /// A client of a stats socket.
+    Command,
+    /// A connection of a `peers` section.
+    Peer,
+    /// A question for a certificate's state.
+    Certificate,
 }
 
 impl Purpose {
-    const ALL: [Purpose; 7] =
-        [Purpose::Accept, Purpose::Connect, Purpose::Check, Purpose::Resolve, Purpose::Log, Purpose::Pipe, Purpose::Script];
+    const ALL: [Purpose; 10] = [
+        Purpose::Accept,
+        Purpose::Connect,
+        Purpose::Check,
+        Purpose::Resolve,
+        Purpose::Log,
+        Purpose::Pipe,
+        Purpose::Script,
+        Purpose::Command,
+        Purpose::Peer,
+        Purpose::Certificate,
+    ];
+
+    /// Whether whatever wanted it has no idle connections of its own to close.
+    fn is_outside_workers(self) -> bool {
+        matches!(self, Purpose::Check | Purpose::Resolve | Purpose::Log | Purpose::Command | Purpose::Peer | Purpose::Certificate)
+    }
 
     fn name(self) -> &'static str {
         match self {
@@ -41,6 +62,9 @@ impl Purpose {
             Purpose::Log => "logs",
             Purpose::Pipe => "pipes",
             Purpose::Script => "scripts",
+            Purpose::Command => "commands",
+            Purpose::Peer => "peers",
+            Purpose::Certificate => "certificates",
         }
     }
 }
@@ -49,6 +73,8 @@ impl Purpose {
 #[derive(Debug)]
 pub struct Exhaustion {
     counts: [AtomicU64; Purpose::ALL.len()],
+    /// Refusals outside of workers, for which workers have not closed idle connections yet.
+    wanted: AtomicUsize,
     /// Whether the limit of the whole system was reached, not only that of the process.
     of_system: AtomicBool,
 }
@@ -58,7 +84,11 @@ pub static EXHAUSTION: Exhaustion = Exhaustion::new();
 
 impl Exhaustion {
     const fn new() -> Exhaustion {
-        Exhaustion { counts: [const { AtomicU64::new(0) }; Purpose::ALL.len()], of_system: AtomicBool::new(false) }
+        Exhaustion {
+            counts: [const { AtomicU64::new(0) }; Purpose::ALL.len()],
+            wanted: AtomicUsize::new(0),
+            of_system: AtomicBool::new(false),
+        }
     }
 
     /// Counts an error if it is a descriptor that was refused; says whether it is.
@@ -68,8 +98,16 @@ impl Exhaustion {
         if let Some(code) = refused {
             self.counts[purpose as usize].fetch_add(1, Relaxed);
             self.of_system.fetch_or(code == system, Relaxed);
+            if purpose.is_outside_workers() {
+                self.wanted.fetch_add(1, Relaxed);
+            }
         }
         refused.is_some()
+    }
+
+    /// How many descriptors were refused to those who have no idle connections to close, since this was asked before.
+    pub fn take_wanted(&self) -> usize {
+        if self.wanted.load(Relaxed) == 0 { 0 } else { self.wanted.swap(0, Relaxed) }
     }
 
     /// The line of log that is due, and begins to count anew.
@@ -115,6 +153,8 @@ mod tests {
         exhaustion.note(&error(Errno::NFILE), Purpose::Log);
         let line = exhaustion.take().unwrap();
         assert!(line.contains("of the system") && line.contains("logs 1"), "{line}");
+        // A check and a log: those who accept close idle connections themselves.
+        assert_eq!((exhaustion.take_wanted(), exhaustion.take_wanted()), (2, 0));
     }
 
     #[test]

@@ -4,7 +4,9 @@ use crate::coding::{CODINGS, Coding, Level};
 use crate::memory::Memory;
 use crate::policy::Mode;
 use crate::range::EtagMode;
-use crate::settings::{Compression, Directions, LevelWord, MemoryLine, MemoryPlace, Process, Proxied, ProxiedWhen, RateCap, Switch};
+use crate::settings::{
+    Compression, Directions, LevelWord, MemoryLine, MemoryPlace, Process, Proxied, ProxiedWhen, RateCap, Switch,
+};
 use regex::bytes::Regex;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, SectionKind, Sections};

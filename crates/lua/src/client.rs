@@ -138,7 +138,7 @@ impl Question {
 
 async fn exchange(question: &Question, method: &str, most: usize) -> io::Result<(Response, Vec<u8>)> {
     let socket = in_time(question, socket::open(&question.address, question.port, question.secure)).await?;
-    let wire = Wire::new(Some(socket));
+    let wire = Wire::of(socket);
     wire.put(&question.head);
     let length = question.body.as_ref().map_or(0, |body| body.as_bytes().len());
     let mut at = 0;

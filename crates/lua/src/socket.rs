@@ -4,9 +4,10 @@
 //! speaks TLS belongs to a worker, and values of Lua to none.
 
 use crate::guard;
+use crate::lent::worker_here;
 use crate::run::may_wait;
 use crate::state::Home;
-use crate::wire::{self, PIECE, Wire};
+use crate::wire::{self, Opened, PIECE, Wire};
 use mlua::{IntoLua, IntoLuaMulti, Lua, MultiValue, Table, UserData, UserDataRef, Value};
 use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind, IoSlice};
@@ -17,6 +18,7 @@ use std::time::Duration;
 use terse_config::{Diagnostics, Place};
 use terse_proxy::descriptors::{EXHAUSTION, Purpose};
 use terse_proxy::plan::Plan;
+use terse_proxy::server::{ELSEWHERE, MOST_TRIES, is_out_of_descriptors};
 use terse_tls::settings::ServerTls;
 use terse_tls::{Connector, Request, Secured, Socket};
 use tokio::net::{TcpStream, UnixStream};
@@ -24,6 +26,9 @@ use tokio::sync::oneshot;
 
 /// The class's name among a state's own values.
 const CLASS: &str = "Socket";
+
+/// A connection with TLS, and the pair of sockets between it and the script.
+const TLS_DESCRIPTORS: usize = 3;
 
 /// How long a step may wait until `settimeout` says another time.
 const PATIENCE_MS: u64 = 5_000;
@@ -128,9 +133,31 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
+/// Connects, and counts it. Idle connections to servers make room for it where descriptors are few.
+pub(crate) async fn open(address: &str, port: Option<u16>, secure: bool) -> io::Result<Opened> {
+    let number = if secure { TLS_DESCRIPTORS } else { 1 };
+    let counted = worker_here().map(|worker| worker.plan.descriptors.count(number));
+    let mut tries = 1;
+    loop {
+        match open_once(address, port, secure).await {
+            Ok(socket) => return Ok(Opened { socket, counted }),
+            Err(error) if tries < MOST_TRIES && is_out_of_descriptors(&error) && has_cleared() => {
+                tries += 1;
+                tokio::time::sleep(ELSEWHERE).await;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Whether an idle connection is closed for a script.
+fn has_cleared() -> bool {
+    worker_here().is_some_and(|worker| worker.clear_descriptor())
+}
+
 /// Connects to `1.2.3.4` and a port, `1.2.3.4:80`, a host's name, or the path of a unix socket; `ipv4@`, `ipv6@` and `unix@` may stand
 /// before them.
-pub(crate) async fn open(address: &str, port: Option<u16>, secure: bool) -> io::Result<wire::Socket> {
+async fn open_once(address: &str, port: Option<u16>, secure: bool) -> io::Result<wire::Socket> {
     let (kind, rest) = address.split_once('@').unwrap_or(("", address));
     if kind == "unix" || kind.is_empty() && rest.starts_with('/') {
         let socket = UnixStream::connect(rest).await?;

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
+use terse_proxy::descriptors::Counted;
 use tokio::io::AsyncWrite;
 use tokio::net::{TcpStream, UnixStream};
 
@@ -28,9 +29,18 @@ pub(crate) enum Socket {
     Unix(UnixStream),
 }
 
+/// A socket that a script has opened.
+pub(crate) struct Opened {
+    pub(crate) socket: Socket,
+    /// What it counts for among the process's descriptors.
+    pub(crate) counted: Option<Counted>,
+}
+
 #[derive(Default)]
 struct Inner {
     socket: Option<Socket>,
+    /// What the socket counts for among the process's descriptors.
+    counted: Option<Counted>,
     out: Vec<u8>,
     sent: usize,
     ready: Vec<u8>,
@@ -44,15 +54,22 @@ impl Wire {
         Wire { inner: Mutex::new(Inner { socket, ..Inner::default() }) }
     }
 
+    /// Over a socket that was opened.
+    pub(crate) fn of(opened: Opened) -> Wire {
+        let wire = Wire::new(None);
+        wire.open(opened);
+        wire
+    }
+
     /// Begins anew, over this socket.
-    pub(crate) fn open(&self, socket: Socket) {
-        *self.lock() = Inner { socket: Some(socket), ..Inner::default() };
+    pub(crate) fn open(&self, opened: Opened) {
+        *self.lock() = Inner { socket: Some(opened.socket), counted: opened.counted, ..Inner::default() };
     }
 
     /// Lets go of the socket. What has come can still be taken.
     pub(crate) fn close(&self) {
         let mut inner = self.lock();
-        inner.socket = None;
+        (inner.socket, inner.counted) = (None, None);
         inner.out = Vec::new();
     }
 

@@ -152,7 +152,9 @@ async fn dial(group: Arc<Group>, index: usize) {
 
 /// Connects to a peer and says hello.
 async fn greet(group: &Group, peer: &Peer) -> io::Result<(Box<dyn Stream>, Vec<u8>)> {
-    let mut stream = peer.door.connect().await?;
+    let mut stream = peer.door.connect().await.inspect_err(|error| {
+        EXHAUSTION.note(error, Purpose::Peer);
+    })?;
     peer.asks.store(true, Relaxed);
     let rest = hello(&mut stream, &peer.name, &group.own).await?;
     Ok((stream, rest))
@@ -191,7 +193,7 @@ async fn accept(group: Arc<Group>, bind: usize, socket: ListeningSocket) {
         match accepted {
             Ok(socket) => drop(clients.spawn(welcome(group.clone(), bind, socket))),
             Err(error) => {
-                EXHAUSTION.note(&error, Purpose::Accept);
+                EXHAUSTION.note(&error, Purpose::Peer);
                 // No descriptor or no memory: somebody else must let go first.
                 sleep(BREATH).await;
             }

@@ -144,7 +144,7 @@ impl Descriptors {
     }
 
     /// Counts descriptors of a connection to a server.
-    pub(crate) fn count(self: &Arc<Self>, number: usize) -> Counted {
+    pub fn count(self: &Arc<Self>, number: usize) -> Counted {
         self.servers.fetch_add(number, Relaxed);
         Counted { descriptors: self.clone(), number }
     }

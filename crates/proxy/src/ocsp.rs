@@ -8,6 +8,7 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use terse_balance::exhaustion::{EXHAUSTION, Purpose};
 use terse_http::h1::{self, ChunkDecoder, Parsed, Step};
 use terse_message::{BodyLength, Response};
 use terse_names::Families;
@@ -26,6 +27,11 @@ pub async fn run(plan: Arc<Plan>) {
         plan.vault.give_up_questions();
         sleep(PATIENCE).await;
     }
+}
+
+/// Descriptors that this may have open at a time.
+pub fn descriptors(plan: &Plan) -> usize {
+    if plan.vault.has_questions() { MOST_AT_ONCE } else { 0 }
 }
 
 /// Returns only where a fault of this program has ended a fetch.
@@ -126,7 +132,10 @@ async fn connect(address: &str, plan: &Plan) -> io::Result<TcpStream> {
         let Some(found) = found else { continue };
         match timeout(CONNECTING, TcpStream::connect(found)).await {
             Ok(Ok(stream)) => return Ok(stream),
-            Ok(Err(error)) => last = error,
+            Ok(Err(error)) => {
+                EXHAUSTION.note(&error, Purpose::Certificate);
+                last = error;
+            }
             Err(_) => last = ErrorKind::TimedOut.into(),
         }
     }

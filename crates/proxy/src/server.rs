@@ -212,34 +212,46 @@ pub struct Errand<'a> {
 pub async fn connect(worker: &Rc<Worker>, errand: Errand<'_>) -> io::Result<Box<ServerConnection>> {
     let counted = worker.plan.descriptors.count(1);
     worker.spare_descriptors(Some(errand.server));
-    let mut tries = 1;
+    let (mut tries, wheel) = (1, &worker.wheel);
     loop {
-        match connect_once(&worker.wheel, errand).await {
+        let error = match connect_once(wheel, errand).await {
             Ok(mut connection) => {
                 connection.counted = Some(counted);
                 return Ok(connection);
             }
-            Err(error) if is_out_of_descriptors(&error) => match worker.make_room(Some(errand.server)) {
-                Cleared::Here if tries < MOST_TRIES => {}
-                Cleared::Elsewhere if tries < MOST_TRIES => tokio::time::sleep(ELSEWHERE).await,
-                _ => {
-                    EXHAUSTION.note(&error, Purpose::Connect);
-                    return Err(error);
-                }
-            },
-            Err(error) => return Err(error),
+            Err(error) => error,
+        };
+        if !clear(worker, Some(errand.server), &error, tries).await {
+            EXHAUSTION.note(&error, Purpose::Connect);
+            return Err(error);
         }
         tries += 1;
     }
 }
 
+/// Whether what has failed so many times is worth another try: it was refused a descriptor, and an idle connection was closed for it.
+pub(crate) async fn clear(worker: &Worker, server: Option<&Server>, error: &io::Error, tries: usize) -> bool {
+    if !is_out_of_descriptors(error) || tries >= MOST_TRIES {
+        return false;
+    }
+    match worker.make_room(server) {
+        Cleared::Here => true,
+        Cleared::Elsewhere => {
+            tokio::time::sleep(ELSEWHERE).await;
+            true
+        }
+        Cleared::Nowhere => false,
+    }
+}
+
 /// How often a connection is tried for which idle ones were closed: others may be quicker to take their descriptors.
-const MOST_TRIES: usize = 100;
+pub const MOST_TRIES: usize = 100;
 
 /// How long another worker gets to close an idle connection.
-const ELSEWHERE: Duration = Duration::from_millis(2);
+pub const ELSEWHERE: Duration = Duration::from_millis(2);
 
-fn is_out_of_descriptors(error: &io::Error) -> bool {
+/// Whether the system has refused a descriptor.
+pub fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 

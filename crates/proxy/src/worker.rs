@@ -222,6 +222,7 @@ async fn purge(worker: Rc<Worker>) {
         worker.view.refresh(&worker.plan.backends);
         // One of the workers does it for all.
         if worker.index == 0 {
+            worker.make_room_outside();
             tell_of_exhaustion(&worker, &mut told_until, now);
             let now_ms = worker.plan.table_ms(now);
             for table in &worker.plan.tables {
@@ -245,6 +246,9 @@ fn tell_of_exhaustion(worker: &Worker, until: &mut Option<Instant>, now: Instant
 
 /// The empty vectors that a worker keeps.
 const SCRATCH: Bounds = Bounds { usual: 64, most_bytes: 64 * 1024, small: 1024, small_bytes: 1024 };
+
+/// How many idle connections are closed at once for those who are no worker.
+const MOST_CLEARED: usize = 64;
 
 /// How often the log tells of descriptors that have run out.
 const TOLD_ANEW: Duration = Duration::from_secs(30);
@@ -347,6 +351,17 @@ impl Worker {
             true => Cleared::Here,
             false => Cleared::Nowhere,
         }
+    }
+
+    /// Has idle connections closed for checks, name servers, logs and others of the process that were refused descriptors: they try again.
+    fn make_room_outside(&self) {
+        let wanted = EXHAUSTION.take_wanted().min(MOST_CLEARED);
+        let _ = (0..wanted).all(|_| self.make_room(None) != Cleared::Nowhere);
+    }
+
+    /// Has an idle connection closed, here or by another worker; false where there is none.
+    pub fn clear_descriptor(&self) -> bool {
+        self.make_room(None) != Cleared::Nowhere
     }
 
     /// Whether new work is taken.

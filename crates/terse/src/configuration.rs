@@ -269,7 +269,11 @@ fn plan(
         notices: Some(Arc::new(move |_, line| said.warn(line))),
         local_peer: config.environment.variables.get(LOCAL_PEER).map_or_else(|| "".into(), |name| name.as_str().into()),
     };
-    let tls_sessions = config.global.settings.get::<terse_tls::Global>().map_or_else(|| terse_tls::Global::default().cache_size, |tls| tls.cache_size);
+    let tls_sessions = config
+        .global
+        .settings
+        .get::<terse_tls::Global>()
+        .map_or_else(|| terse_tls::Global::default().cache_size, |tls| tls.cache_size);
     let admin = AdminSettings::take(&mut config);
     let mut environment: Vec<(String, String)> = config.environment.variables.clone().into_iter().collect();
     environment.sort();
@@ -347,7 +351,7 @@ fn disguises(plan: &Plan, process: &ProcessSettings, identity: Identity, diagnos
 }
 
 /// Descriptors that do not belong to connections: listeners and their duplicates, checks and agents, each worker's runtime, logs, engines,
-/// clients of stats sockets, sockets to name servers.
+/// clients of stats sockets, sockets to name servers, questions for certificates' states.
 fn fixed_descriptors(plan: &Plan, wanted: &[Wanted], admin: &AdminSettings, workers: usize) -> u64 {
     let listeners: usize = wanted.iter().map(|wanted| wanted.count).sum();
     let apart = plan.process.compression.engines.iter().filter(|engine| !engine.in_process);
@@ -359,7 +363,7 @@ fn fixed_descriptors(plan: &Plan, wanted: &[Wanted], admin: &AdminSettings, work
     let messages: usize = plan.syslog.forwarders.iter().map(|forwarder| forwarder.settings.maxconn).sum();
     let peers = circles::descriptors(plan, admin.sockets.len(), wanted);
     let names: usize = plan.resolvers.iter().map(|section| section.descriptors()).sum();
-    let apart = commands + messages + peers + plan.syslog.carriers.len() + names;
+    let apart = commands + messages + peers + plan.syslog.carriers.len() + names + terse_proxy::ocsp::descriptors(plan);
     (2 * listeners + checks + WORKER_DESCRIPTORS * workers + engines + apart) as u64
 }
 

@@ -77,7 +77,8 @@ impl Service {
     }
 
     async fn serve(self, ready: impl FnOnce() -> io::Result<()>) -> io::Result<Outcome> {
-        let Service { plan, engines, listeners, intakes, peers, replaces, exported, process, gauge, stats, lifeline, report } = self;
+        let Service { plan, engines, listeners, intakes, peers, replaces, exported, process, gauge, stats, lifeline, report } =
+            self;
         let (give, mut orders) = unbounded_channel();
         tokio::spawn(forward(Signals::new()?, give.clone()));
         let (control, state) = watch::channel(Control::Running);

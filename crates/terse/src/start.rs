@@ -42,7 +42,12 @@ pub type Reasons = Vec<String>;
 ///
 /// # Errors
 /// It did not begin to.
-pub fn start(arguments: &Arguments, mut configuration: Configuration, standing: Standing, report: Report) -> Result<Outcome, Reasons> {
+pub fn start(
+    arguments: &Arguments,
+    mut configuration: Configuration,
+    standing: Standing,
+    report: Report,
+) -> Result<Outcome, Reasons> {
     let Standing { launch, lifeline, since } = standing;
     let gauge = set_limits(&mut configuration, &report)?;
     let Configuration { process, identity, limits, wanted, .. } = &configuration;
@@ -117,7 +122,8 @@ fn set_limits(configuration: &mut Configuration, report: &Report) -> Result<Opti
         if let Refusal::Descriptors { granted, .. } = refusal
             && let Some(connections) = configuration.settle_for(granted)
         {
-            report.warn(format_args!("The process takes {connections} connections at a time: {granted} descriptors do for no more."));
+            report
+                .warn(format_args!("The process takes {connections} connections at a time: {granted} descriptors do for no more."));
         }
     }
     let Some(mib) = configuration.limits.memory_mib else { return Ok(None) };

@@ -136,7 +136,14 @@ mod tests {
         }
         assert_eq!(limits(&talk), (3, [4, 5, 6]));
         let said = talk.says("show info");
-        for line in ["Maxconn: 3", "Hard_maxconn: 100", "ConnRateLimit: 4", "SessRateLimit: 5", "SslRateLimit: 6", "CompressBpsRateLim: 7168"] {
+        for line in [
+            "Maxconn: 3",
+            "Hard_maxconn: 100",
+            "ConnRateLimit: 4",
+            "SessRateLimit: 5",
+            "SslRateLimit: 6",
+            "CompressBpsRateLim: 7168",
+        ] {
             assert!(said.lines().any(|own| own == line), "{line}: {said}");
         }
         for (command, answer) in [

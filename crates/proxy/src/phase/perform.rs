@@ -6,7 +6,7 @@ use crate::phase::persist::Bound;
 use crate::phase::{answer, prepare, transfer};
 use crate::reply;
 use crate::script::{self, Applet};
-use crate::server::ServerConnection;
+use crate::server::{ServerConnection, clear};
 use crate::stream::Stream;
 use crate::tunnel;
 use std::future::poll_fn;
@@ -17,7 +17,7 @@ use tokio::net::UnixStream;
 
 /// Has the service answer, to the end of what it does.
 pub async fn run(client: &mut Client<'_>, stream: &mut Stream, service: Arc<dyn Applet>) -> Result<Ended, Abort> {
-    let mut connection = enter(stream, service)?;
+    let mut connection = enter(stream, service).await?;
     let mut exchange = prepare::request(client, stream, Bound::default());
     let result = transfer::run(client, &mut connection, stream, &mut exchange).await;
     // A service that is not done with its answer has nobody left to give it to.
@@ -45,21 +45,27 @@ pub async fn run(client: &mut Client<'_>, stream: &mut Stream, service: Arc<dyn 
 
 /// Has the service serve a connection in mode tcp, to the end of both.
 pub async fn bytes(client: &mut Client<'_>, stream: &mut Stream, service: Arc<dyn Applet>) -> Result<(), Abort> {
-    let mut connection = enter(stream, service)?;
+    let mut connection = enter(stream, service).await?;
     let result = tunnel::connected(client, stream, &mut connection).await;
     stream.facts.stage.get().inspect(|stage| stage.clear());
     result.and(Err(ANSWERED))
 }
 
 /// The service begins; the proxy's end of its connection.
-fn enter(stream: &mut Stream, service: Arc<dyn Applet>) -> Result<ServerConnection, Abort> {
+async fn enter(stream: &mut Stream, service: Arc<dyn Applet>) -> Result<ServerConnection, Abort> {
     let worker = &stream.facts.session.worker;
     worker.spare_descriptors(None);
-    let no_socket = |error| {
-        EXHAUSTION.note(&error, Purpose::Script);
-        Abort::new(Who::Resource, Phase::Connect, Cause::Exhausted)
+    let mut tries = 1;
+    let (near, far) = loop {
+        match UnixStream::pair() {
+            Ok(pair) => break pair,
+            Err(error) if clear(worker, None, &error, tries).await => tries += 1,
+            Err(error) => {
+                EXHAUSTION.note(&error, Purpose::Script);
+                return Err(Abort::new(Who::Resource, Phase::Connect, Cause::Exhausted));
+            }
+        }
     };
-    let (near, far) = UnixStream::pair().map_err(no_socket)?;
     let play = service.start(stream, far);
     stream.facts.stage.get_or_init(Box::default).enter(service, play);
     stream.facts.by_service = true;

@@ -365,7 +365,10 @@ mod tests {
     fn fewer_descriptors_do_for_fewer_connections() {
         let limits = Wishes { connections: Some(4000), pipes: Pipes::Said(10), ..NONE }.settle().unwrap();
         assert_eq!(limits.needed, 8040);
-        assert_eq!([8040, 9000, 8039, 1040, 5].map(|descriptors| limits.connections_within(descriptors)), [4000, 4000, 3999, 500, 1]);
+        assert_eq!(
+            [8040, 9000, 8039, 1040, 5].map(|descriptors| limits.connections_within(descriptors)),
+            [4000, 4000, 3999, 500, 1]
+        );
     }
 
     #[test]

@@ -3,8 +3,10 @@
 use super::support::client::Client;
 use super::support::proxy::{DEFAULTS, listen};
 use super::support::server::{Request, Server, ok};
-use super::support::{Terse, until};
-use std::sync::Barrier;
+use super::support::{PATIENCE, Terse, until};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Barrier, RwLock};
 
 /// Connections to the server after two clients' two requests each.
 fn connections_with(reuse: &str) -> usize {
@@ -105,6 +107,46 @@ fn idle_connections_leave_descriptors_to_clients() {
         drop(clients);
         terse.end();
     }
+}
+
+/// The last descriptors are idle connections to a server: some are closed for a client of the stats socket, which no worker serves.
+#[test]
+fn idle_connections_make_room_for_what_is_no_clients() {
+    const LIMIT: usize = 60;
+    let gate = Arc::new(RwLock::new(()));
+    let closed = gate.clone();
+    let server = Server::answering(move |_| {
+        drop(closed.read());
+        ok("idle")
+    });
+    let global = format!("global\n nbthread 1\n maxconn {LIMIT}\n ulimit-n {LIMIT}\n stats socket \"${{dir}}/s.sock\"\n");
+    let ratios = " tune.pool-low-fd-ratio 100\n tune.pool-high-fd-ratio 100\n";
+    let server_line = format!("server one {} pool-purge-delay 1h pool-low-conn {LIMIT}", server.address());
+    let web = format!("listen web\n bind fd@${{web}}\n http-reuse always\n {server_line}\n");
+    let terse = Terse::with(&format!("{global}{ratios}{DEFAULTS}\n{web}")).listen("web").start();
+    assert_eq!(terse.client().get("/", &[]).text(), "idle");
+    let open = || std::fs::read_dir(format!("/proc/{}/fd", terse.pid().as_raw_nonzero())).unwrap().count();
+    until("the client to be gone", || (server.open() == 1).then_some(()));
+    // Each client and its connection, but for the one that is there.
+    let count = (LIMIT - open()) / 2;
+    let held = gate.write().unwrap();
+    let mut clients: Vec<Client> = (0..count).map(|_| terse.client()).collect();
+    clients.iter_mut().for_each(|client| client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n"));
+    until("all requests", || (server.requests().len() == count + 1).then_some(()));
+    drop(held);
+    clients.iter_mut().for_each(|client| assert_eq!(client.response("GET").text(), "idle"));
+    let idle = server.open();
+    clients.extend((open()..LIMIT).map(|_| terse.client()));
+    until("all descriptors to be in use", || (open() >= LIMIT).then_some(()));
+    let mut commands = UnixStream::connect(terse.path("s.sock")).unwrap();
+    commands.set_read_timeout(Some(PATIENCE)).unwrap();
+    commands.write_all(b"show info\n").unwrap();
+    let mut answer = String::new();
+    commands.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("\nUlimit-n: 60\n"), "{answer}");
+    until("the server to see it", || (server.open() < idle).then_some(()));
+    drop((commands, clients));
+    terse.end();
 }
 
 /// A process with 100 descriptors.

@@ -95,6 +95,11 @@ struct Update {
 }
 
 impl Vault {
+    /// Whether there are certificates whose states are asked for.
+    pub fn has_questions(&self) -> bool {
+        !self.held().wanted(&self.global.ocsp).is_empty()
+    }
+
     /// The question that is due, or how long nothing is.
     pub fn due_question(&self) -> Result<Question, Duration> {
         let (now, settings) = (now_s(), &self.global.ocsp);

@@ -80,7 +80,7 @@ impl Relay {
             match accepted {
                 Ok(()) => self.forwarder.received.connections.fetch_add(1, Relaxed),
                 Err(error) => {
-                    EXHAUSTION.note(&error, Purpose::Accept);
+                    EXHAUSTION.note(&error, Purpose::Log);
                     // No descriptor or no memory: somebody else must let go first.
                     tokio::time::sleep(BREATH).await;
                     0
