@@ -208,11 +208,12 @@ pub struct Errand<'a> {
     pub guise: Option<SocketAddr>,
 }
 
-/// Makes a connection to a server. Idle connections make room for it where descriptors are few. The caller limits how long it may take.
+/// Makes a connection to a server. Idle connections make room for it where descriptors are few; where there are none, it waits a while for
+/// others to end. The caller limits how long it may take.
 pub async fn connect(worker: &Rc<Worker>, errand: Errand<'_>) -> io::Result<Box<ServerConnection>> {
     let counted = worker.plan.descriptors.count(1);
     worker.spare_descriptors(Some(errand.server));
-    let (mut tries, wheel) = (1, &worker.wheel);
+    let (mut tries, mut waits, wheel) = (1, 0, &worker.wheel);
     loop {
         let error = match connect_once(wheel, errand).await {
             Ok(mut connection) => {
@@ -221,11 +222,18 @@ pub async fn connect(worker: &Rc<Worker>, errand: Errand<'_>) -> io::Result<Box<
             }
             Err(error) => error,
         };
-        if !clear(worker, Some(errand.server), &error, tries).await {
-            EXHAUSTION.note(&error, Purpose::Connect);
+        if clear(worker, Some(errand.server), &error, tries).await {
+            tries += 1;
+            continue;
+        }
+        if !is_out_of_descriptors(&error) || waits >= MOST_WAITS {
             return Err(error);
         }
-        tries += 1;
+        if waits == 0 {
+            EXHAUSTION.note(&error, Purpose::Connect);
+        }
+        waits += 1;
+        tokio::time::sleep(WAIT).await;
     }
 }
 
@@ -246,6 +254,10 @@ pub(crate) async fn clear(worker: &Worker, server: Option<&Server>, error: &io::
 
 /// How often a connection is tried for which idle ones were closed: others may be quicker to take their descriptors.
 pub const MOST_TRIES: usize = 100;
+
+/// How often a connection waits for others to end, where there is no descriptor and nothing idle: half a second, and again at each retry.
+const MOST_WAITS: usize = 25;
+const WAIT: Duration = Duration::from_millis(20);
 
 /// How long another worker gets to close an idle connection.
 pub const ELSEWHERE: Duration = Duration::from_millis(2);

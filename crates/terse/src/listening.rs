@@ -40,19 +40,29 @@ pub fn wanted(
         add(bind.index, &bind.settings, name, chosen(bind, plan.process.workers).len());
     }
     for (index, socket) in admin.sockets.iter().enumerate() {
-        add(plan.binds().len() + index, &socket.bind, "GLOBAL", 1);
+        add(plan.binds().len() + index, &with_backlog(&socket.bind, None, admin.maxconn()), "GLOBAL", 1);
     }
     for (index, (_, forwarder, bind)) in intakes::binds(plan).enumerate() {
-        let mut bind = bind.clone();
-        bind.backlog = bind.backlog.or(forwarder.settings.backlog);
+        let bind = with_backlog(bind, forwarder.settings.backlog, forwarder.settings.maxconn);
         add(plan.binds().len() + admin.sockets.len() + index, &bind, &forwarder.name, 1);
     }
     let first = circles::first_line(plan, admin.sockets.len());
-    for (index, (_, _, name, bind)) in circles::binds(plan).enumerate() {
-        add(first + index, bind, name, 1);
+    for (index, (circle, _, name, bind)) in circles::binds(plan).enumerate() {
+        let most = plan.peers.get(circle).map_or(0, |circle| PEER_CONNECTIONS * (circle.group.peers.len() + 1));
+        add(first + index, &with_backlog(bind, None, most), name, 1);
     }
     all
 }
+
+/// A line with the backlog that it does not say: its section's, or as many connections as it may have, or its section.
+fn with_backlog(bind: &BindSettings, said: Option<u32>, most: usize) -> BindSettings {
+    let limits = [bind.maxconn.unwrap_or(0), most];
+    let computed = limits.into_iter().find(|limit| *limit > 0).and_then(|limit| u32::try_from(limit).ok());
+    BindSettings { backlog: bind.backlog.or(said).or(computed), ..bind.clone() }
+}
+
+/// Connections of a `peers` section for each peer, this process included, as HAProxy counts them.
+const PEER_CONNECTIONS: usize = 3;
 
 /// Gives each address the backlog that its line does not say: as many connections as it may have, or its frontend, or the process.
 pub fn settle(wanted: &mut [Wanted], plan: &Plan) {

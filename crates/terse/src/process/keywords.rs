@@ -93,7 +93,7 @@ pub static KEYWORDS: &[Keyword] = &[
     done(
         "maxpipes",
         "<number>",
-        "The most pipes for 'option splice-...'; a quarter of 'maxconn' where nothing is said.",
+        "The most pipes for 'option splice-...'; a quarter of the connections that may use them where nothing is said.",
         |args, scope| {
             process(scope).pipes = Some(whole(args, "<number>", 0..=1 << 24)?);
             Ok(())

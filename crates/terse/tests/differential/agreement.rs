@@ -357,15 +357,19 @@ const LIMITS: [&str; 11] = [
 fn backlogs_that_are_computed() {
     let Some(ss) = find("ss") else { return };
     let sections = "frontend web\n bind fd@${web}\n bind 127.0.0.1:${P1}\n bind 127.0.0.1:${P2} maxconn 17\n bind 127.0.0.1:${P3} backlog 9\n\
-                    frontend some\n maxconn 55\n bind 127.0.0.1:${P4}\nfrontend own\n backlog 33\n bind 127.0.0.1:${P5}\n";
+                    frontend some\n maxconn 55\n bind 127.0.0.1:${P4}\nfrontend own\n backlog 33\n bind 127.0.0.1:${P5}\n\
+                    log-forward ten\n timeout client 9s\n bind 127.0.0.1:${P6}\n log 127.0.0.1:9 local0\n\
+                    log-forward few\n timeout client 9s\n maxconn 7\n bind 127.0.0.1:${P7}\n log 127.0.0.1:9 local0\n\
+                    peers circle\n bind 127.0.0.1:${P8}\n server here\n server there 127.0.0.1:9\n";
+    const ADDRESSES: usize = 9;
     let Some(haproxy) = find("haproxy") else { return };
     let run = |program: Option<&Path>| {
-        let ports: Vec<u16> = (0..5).map(|_| super::support::free_address().port()).collect();
-        let mut text = text("maxconn 200", sections);
+        let ports: Vec<u16> = (0..ADDRESSES).map(|_| super::support::free_address().port()).collect();
+        let mut text = text("maxconn 200\n stats socket ipv4@127.0.0.1:${P9}", sections);
         for (number, port) in ports.iter().enumerate() {
             text = text.replace(&format!("${{P{}}}", number + 1), &port.to_string());
         }
-        let process = Terse::with(&text).listen("web").listen("cli").listen("origin").arg(&["-db"]);
+        let process = Terse::with(&text).listen("web").listen("cli").listen("origin").arg(&["-db", "-L", "here"]);
         let process = match program {
             Some(path) => process.program(path),
             None => process,
@@ -381,6 +385,6 @@ fn backlogs_that_are_computed() {
         ports.iter().map(waiting).collect::<Vec<_>>()
     };
     let theirs = run(Some(&haproxy));
-    assert_eq!(theirs, ["200", "17", "9", "55", "33"], "{PATIENCE:?}");
+    assert_eq!(theirs, ["200", "17", "9", "55", "33", "10", "7", "6", "10"], "{PATIENCE:?}");
     assert_eq!(theirs, run(None));
 }

@@ -242,3 +242,21 @@ fn what_is_said_of_tracking_and_capturing() {
     }
     assert!(wrong.is_empty(), "{wrong}");
 }
+
+/// `-c` looks for no root folder, and words about TLS may stand where nobody speaks it.
+#[test]
+fn what_changes_nothing_is_not_told_of() {
+    let Some(haproxy) = haproxy() else { return };
+    let without_tls = [
+        " server three 127.0.0.1:1 alpn h2,http/1.1\n",
+        " server four 127.0.0.1:1 sni str(a.test)\n",
+        " server five 127.0.0.1:1 check check-alpn http/1.1 check-sni a.test\n",
+        " bind unix@${dir}/more alpn h2,http/1.1\n",
+    ];
+    for (head, lines) in [(HEAD, &without_tls[..]), ("global\n", &[" chroot /nonexistent/root\n"])] {
+        let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+        let theirs = verdicts(head, &lines, Some(&haproxy));
+        assert_eq!(theirs, vec![Verdict::Fine; lines.len()]);
+        assert_eq!(verdicts(head, &lines, None), theirs, "{lines:?}");
+    }
+}

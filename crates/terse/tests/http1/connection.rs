@@ -3,10 +3,11 @@
 use super::support::client::Client;
 use super::support::proxy::{DEFAULTS, listen};
 use super::support::server::{Request, Server, ok};
-use super::support::{PATIENCE, Terse, until};
+use super::support::{PATIENCE, Terse, readable, until};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Barrier, RwLock};
+use std::time::Duration;
 
 /// Connections to the server after two clients' two requests each.
 fn connections_with(reuse: &str) -> usize {
@@ -125,10 +126,18 @@ fn idle_connections_make_room_for_what_is_no_clients() {
     let web = format!("listen web\n bind fd@${{web}}\n http-reuse always\n {server_line}\n");
     let terse = Terse::with(&format!("{global}{ratios}{DEFAULTS}\n{web}")).listen("web").start();
     assert_eq!(terse.client().get("/", &[]).text(), "idle");
-    let open = || std::fs::read_dir(format!("/proc/{}/fd", terse.pid().as_raw_nonzero())).unwrap().count();
+    let open = || open_below(LIMIT, &terse);
     until("the client to be gone", || (server.open() == 1).then_some(()));
-    // Each client and its connection, but for the one that is there.
-    let count = (LIMIT - open()) / 2;
+    let commands = |words: &str| {
+        let mut socket = UnixStream::connect(terse.path("s.sock")).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.write_all(words.as_bytes()).unwrap();
+        socket
+    };
+    // Each client and its connection; one more client is accepted, and waits for a place.
+    let count = (LIMIT - open() - 1) / 2;
+    let mut limited = commands(&format!("set maxconn global {count}\n"));
+    limited.read_to_string(&mut String::new()).unwrap();
     let held = gate.write().unwrap();
     let mut clients: Vec<Client> = (0..count).map(|_| terse.client()).collect();
     clients.iter_mut().for_each(|client| client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n"));
@@ -136,17 +145,48 @@ fn idle_connections_make_room_for_what_is_no_clients() {
     drop(held);
     clients.iter_mut().for_each(|client| assert_eq!(client.response("GET").text(), "idle"));
     let idle = server.open();
-    clients.extend((open()..LIMIT).map(|_| terse.client()));
-    until("all descriptors to be in use", || (open() >= LIMIT).then_some(()));
-    let mut commands = UnixStream::connect(terse.path("s.sock")).unwrap();
-    commands.set_read_timeout(Some(PATIENCE)).unwrap();
-    commands.write_all(b"show info\n").unwrap();
-    let mut answer = String::new();
-    commands.read_to_string(&mut answer).unwrap();
-    assert!(answer.contains("\nUlimit-n: 60\n"), "{answer}");
+    assert!(idle >= count, "{idle} of {count}");
+    clients.push(terse.client());
+    // The first of these take what is left.
+    let commands: Vec<UnixStream> = (0..4).map(|_| commands("prompt\n")).collect();
+    for mut socket in &commands {
+        socket.read_exact(&mut [0; 1]).unwrap();
+    }
     until("the server to see it", || (server.open() < idle).then_some(()));
     drop((commands, clients));
     terse.end();
+}
+
+/// Clients have all descriptors, which `ulimit-n` and `maxconn` let them: a request waits for some of them to go.
+#[test]
+fn requests_wait_for_descriptors() {
+    const LIMIT: usize = 60;
+    let server = Server::body("late");
+    let global = format!("global\n nbthread 1\n maxconn {LIMIT}\n ulimit-n {LIMIT}\n");
+    let web = format!("listen web\n bind fd@${{web}}\n server one {} pool-max-conn 0\n", server.address());
+    let terse = Terse::with(&format!("{global}{DEFAULTS}\n{web}")).listen("web").start();
+    assert_eq!(terse.client().get("/", &[]).text(), "late");
+    let open = || open_below(LIMIT, &terse);
+    until("the server's connection to be gone", || (server.open() == 0).then_some(()));
+    let mut clients: Vec<Client> = Vec::new();
+    until("all descriptors to be in use", || {
+        let missing = LIMIT.saturating_sub(open());
+        clients.extend((0..missing.min(1)).map(|_| terse.client()));
+        (missing == 0).then_some(())
+    });
+    clients[0].send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert!(!readable(clients[0].stream(), Duration::from_millis(300)), "nothing can be answered yet");
+    clients.truncate(1);
+    assert_eq!(clients[0].response("GET").text(), "late");
+    drop(clients);
+    terse.end();
+}
+
+/// Descriptors of a process below its limit: what it has inherited may be above.
+fn open_below(limit: usize, terse: &Terse) -> usize {
+    let entries = std::fs::read_dir(format!("/proc/{}/fd", terse.pid().as_raw_nonzero())).unwrap();
+    let numbers = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().parse::<usize>().unwrap());
+    numbers.filter(|number| *number < limit).count()
 }
 
 /// A process with 100 descriptors.
