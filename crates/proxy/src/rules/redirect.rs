@@ -86,7 +86,8 @@ impl Redirect {
             location.extend_from_slice(request.fields.first(Known::Host).unwrap_or_default());
         }
         let path = if self.drop_query { request.path() } else { request.path_and_query() };
-        location.extend_from_slice(if path.is_empty() { b"/" } else { path });
+        // A target that is an asterisk or an authority has no path.
+        location.extend_from_slice(if path.starts_with(b"/") { path } else { b"/" });
         if self.append_slash && location.last() != Some(&b'/') {
             location.push(b'/');
         }
@@ -238,6 +239,9 @@ mod tests {
             (To::Prefix, "http://o", "", "x:443", Some("http://o/")),
             (To::Scheme, "https", "", "/a?b", Some("https://h.example/a?b")),
             (To::Scheme, "https", "drop-query", "/a?b", Some("https://h.example/a")),
+            (To::Scheme, "https", "", "*", Some("https://h.example/")),
+            (To::Prefix, "http://o", "append-slash", "*", Some("http://o/")),
+            (To::Prefix, "http://o", "drop-query", "http://x?a", Some("http://o/")),
         ] {
             assert_eq!(location(to, text, options, target).as_deref(), expected, "{to:?} {text} {options} {target}");
         }
