@@ -194,9 +194,9 @@ pub fn by_token(stream: &Stream, backend: &Backend, sticking: &Sticking, persist
 }
 
 /// The address in a routing token, `<ip>.<port>.0000`: both are decimal numbers whose bytes stand in the network's order
-/// ([MS-RDPBCGR] section 3.2.5.3.1).
+/// ([MS-RDPBCGR] section 3.2.5.3.1). Blanks may stand before either, as HAProxy has it.
 fn routing_token(token: &[u8]) -> Option<SocketAddrV4> {
-    let mut parts = std::str::from_utf8(token).ok()?.splitn(3, '.');
+    let mut parts = std::str::from_utf8(token).ok()?.splitn(3, '.').map(|part| part.trim_start_matches([' ', '\t']));
     let ip: u32 = parts.next()?.parse().ok()?;
     let port: u16 = parts.next()?.parse().ok()?;
     parts.next()?;
@@ -312,6 +312,7 @@ mod tests {
     fn routing_tokens_are_addresses() {
         let read = |token: &str| routing_token(token.as_bytes()).map(|address| address.to_string());
         assert_eq!(read("3640205228.15629.0000").as_deref(), Some("172.31.249.216:3389"));
+        assert_eq!(read(" 3640205228. 15629.0000").as_deref(), Some("172.31.249.216:3389"));
         for token in ["", "1", "1.2", "x.15629.0000", "4294967296.1.0", "1.65536.0", "1..0"] {
             assert_eq!(read(token), None, "{token}");
         }
