@@ -293,9 +293,12 @@ pub(super) const CONVERTERS: &[Converter] = &[Converter::new(
     "x509_v_err_str",
     Type::Int,
     Type::Str,
-    "The name of an error of a certificate's verification, such as X509_V_ERR_CERT_HAS_EXPIRED.",
+    "The name of an error of a certificate's verification, such as X509_V_ERR_CERT_HAS_EXPIRED; the number, where it has none.",
     |value, _, _| match value {
-        Value::Int(error) => terse_tls::verify_error(error).map(|name| Value::str(name.as_bytes())),
+        Value::Int(error) => Some(
+            terse_tls::verify_error(error)
+                .map_or_else(|| Value::Str(Octets::from(error.to_string().into_bytes())), |name| Value::str(name.as_bytes())),
+        ),
         _ => None,
     },
 )];
