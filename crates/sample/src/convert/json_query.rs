@@ -1,6 +1,7 @@
-//! Values inside JSON texts (RFC 8259): `json_query('$.a.b[0]')`.
+//! Values inside JSON texts (RFC 8259): `json_query('$.a.b[0]')`. Paths are RFC 9535's, as far as they select by names, by places and
+//! by `*`; of several values the first is taken.
 //!
-//! The text is walked once, nothing is built. Depth is limited, so that no text can use up the stack.
+//! The text is walked once for each `*` of the path, nothing is built. Depth is limited, so that no text can use up the stack.
 
 use crate::argument::{Arg, ArgList, ParamKind, may, need};
 use crate::compiler::Compiler;
@@ -24,10 +25,16 @@ const EXACT: std::ops::RangeInclusive<i64> = -9_007_199_254_740_991..=9_007_199_
 /// How deep arrays and objects may lie in each other.
 const MAX_DEPTH: usize = 64;
 
-#[derive(Clone, Debug)]
+/// How many `*` a path may have: each walks the text once more.
+const MAX_WILDCARDS: usize = 8;
+
+#[derive(Clone, PartialEq, Debug)]
 enum Step {
     Key(Vec<u8>),
-    Index(usize),
+    /// Places below 0 count from the end.
+    Index(isize),
+    /// All elements of an array, all values of an object.
+    Any,
 }
 
 pub(super) fn check(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
@@ -56,18 +63,39 @@ fn parse_path(path: &[u8]) -> Option<Vec<Step>> {
                     key.push(*after.get(at)?);
                     at += 1;
                 }
-                steps.push(Step::Key(key));
+                steps.push(if key == b"*" && at == 1 { Step::Any } else { Step::Key(key) });
                 &after[at..]
             }
             b'[' => {
-                let end = memchr::memchr(b']', after)?;
-                steps.push(Step::Index(std::str::from_utf8(&after[..end]).ok()?.parse().ok()?));
-                &after[end + 1..]
+                let (step, after) = parse_selector(after)?;
+                steps.push(step);
+                after.strip_prefix(b"]")?
             }
             _ => return None,
         };
     }
-    Some(steps)
+    (steps.iter().filter(|step| **step == Step::Any).count() <= MAX_WILDCARDS).then_some(steps)
+}
+
+/// What stands between brackets: a place, `*`, or a name in quotes.
+fn parse_selector(text: &[u8]) -> Option<(Step, &[u8])> {
+    let (&first, after) = text.split_first()?;
+    match first {
+        b'*' => Some((Step::Any, after)),
+        b'\'' | b'"' => {
+            let (mut name, mut at) = (Vec::new(), 0);
+            while *after.get(at)? != first {
+                at += usize::from(after[at] == b'\\');
+                name.push(*after.get(at)?);
+                at += 1;
+            }
+            Some((Step::Key(name), &after[at + 1..]))
+        }
+        _ => {
+            let (digits, after) = text.split_at(memchr::memchr(b']', text)?);
+            Some((Step::Index(std::str::from_utf8(digits).ok()?.parse().ok()?), after))
+        }
+    }
 }
 
 /// The text of a member of an object, when it is a string.
@@ -101,11 +129,26 @@ pub(super) fn query<'a>(value: Value<'a>, args: &ArgList) -> Option<Value<'a>> {
 
 /// The text of the value at the path.
 fn find<'j>(text: &'j [u8], path: &[Step]) -> Option<&'j [u8]> {
-    let mut scanner = Scanner { text, at: 0 };
-    for step in path {
+    find_at(text, 0, path)
+}
+
+/// The same from there on. It calls itself for each `*`.
+fn find_at<'j>(text: &'j [u8], at: usize, path: &[Step]) -> Option<&'j [u8]> {
+    let mut scanner = Scanner { text, at };
+    for (i, step) in path.iter().enumerate() {
         match (scanner.token()?, step) {
             (b'{', Step::Key(key)) => scanner.enter_key(key)?,
             (b'[', Step::Index(index)) => scanner.enter_index(*index)?,
+            (b'{' | b'[', Step::Any) => {
+                let mut inside = scanner.enter()?;
+                while inside {
+                    if let Some(found) = find_at(text, scanner.at, &path[i + 1..]) {
+                        return Some(found);
+                    }
+                    inside = scanner.advance()?;
+                }
+                return None;
+            }
             _ => return None,
         }
     }
@@ -149,13 +192,59 @@ impl Scanner<'_> {
     }
 
     /// Stands before that element of the array that begins here.
-    fn enter_index(&mut self, index: usize) -> Option<()> {
+    fn enter_index(&mut self, index: isize) -> Option<()> {
+        let index = if index < 0 { self.elements()?.checked_sub(index.unsigned_abs())? } else { index.unsigned_abs() };
         self.take(b'[')?;
         for _ in 0..index {
             self.skip(0)?;
             self.take(b',')?;
         }
         (self.token()? != b']').then_some(())
+    }
+
+    /// How many elements the array has that begins here.
+    fn elements(&self) -> Option<usize> {
+        let mut ahead = Scanner { text: self.text, at: self.at };
+        let (mut count, mut inside) = (0, ahead.enter()?);
+        while inside {
+            count += 1;
+            inside = ahead.advance()?;
+        }
+        Some(count)
+    }
+
+    /// Stands before the first value of the array or object that begins here; false where there is none.
+    fn enter(&mut self) -> Option<bool> {
+        let begin = self.token()?;
+        self.at += 1;
+        if matches!(self.token()?, b']' | b'}') {
+            return Some(false);
+        }
+        if begin == b'{' {
+            self.skip_name()?;
+        }
+        Some(true)
+    }
+
+    /// Goes from a value to the one behind it; false where there is none.
+    fn advance(&mut self) -> Option<bool> {
+        self.skip(0)?;
+        if self.take(b',').is_none() {
+            return Some(false);
+        }
+        // Only a name has a colon behind it.
+        let value = self.at;
+        if self.token()? == b'"' && self.skip_name().is_none() {
+            self.at = value;
+        }
+        Some(true)
+    }
+
+    /// Goes behind a name and its colon.
+    fn skip_name(&mut self) -> Option<()> {
+        self.token()?;
+        self.skip_string()?;
+        self.take(b':')
     }
 
     fn skip(&mut self, depth: usize) -> Option<()> {
@@ -297,6 +386,19 @@ mod tests {
             ("'$.big',int", None),
             ("'$.none'", None),
             ("'$.iss.x'", None),
+            ("'$.my\\.key[*]'", Some("v1")),
+            ("'$.my\\.key[*].deep[0]'", Some("1")),
+            ("'$.my\\.key[*].deep[*][*]'", Some("2")),
+            ("'$.my\\.key[*].none'", None),
+            ("'$[*]'", Some("kubernetes.io/x")),
+            ("'$.*.deep'", None),
+            ("'$.*[2].deep[1][0]'", Some("2")),
+            ("'$.o[*]'", None),
+            ("'$.iss[*]'", None),
+            ("'$.my\\.key[-3]'", Some("v1")),
+            ("'$.my\\.key[-2]'", Some("v2")),
+            ("'$.my\\.key[-4]'", None),
+            ("'$[\"my.key\"][1]'", Some("v2")),
         ] {
             assert_eq!(at(json, args).as_deref(), expected, "{args}");
         }
