@@ -16,6 +16,7 @@ mod compare;
 mod courses;
 mod desktop;
 mod endings;
+mod examples;
 mod expressions;
 mod figures;
 mod logs;
