@@ -2,12 +2,24 @@
 
 use super::proxy::{be_name, count};
 use super::server::server_address;
-use super::{facts, stream};
+use super::{facts, socket, stream};
 use crate::facts::Facts;
-use terse_sample::{Alias, Octets, Value};
+use crate::session::Session;
+use std::net::SocketAddr;
+use terse_sample::{Alias, Env, Octets, Value};
 
 /// The table.
 pub(super) const ALIASES: &[Alias] = &[
+    Alias::text("ci", "The client's address; 'unix' where it came by a unix socket.", |env| ip(env.client, env)),
+    Alias::number("cp", "The client's port; the number of the 'bind' line where it came by a unix socket.", |env| {
+        port(env.client, env)
+    })
+    .digits(4),
+    Alias::text("fi", "The address that the client connected to; 'unix' where it is a unix socket.", |env| ip(env.local, env)),
+    Alias::number("fp", "The port that the client connected to; the number of the 'bind' line where it is a unix socket.", |env| {
+        port(env.local, env)
+    })
+    .digits(4),
     Alias::text("f", "The frontend's name.", |env| Some(Value::str(facts(env)?.frontend().name.as_bytes()))),
     Alias::text("ft", "The frontend's name; '~' behind it for TLS.", |env| {
         let facts = facts(env)?;
@@ -30,13 +42,22 @@ pub(super) const ALIASES: &[Alias] = &[
         };
         Some(Value::str(facts.server.as_ref().map_or(none, |server| &**server.name()).as_bytes()))
     }),
-    Alias::text("si", "The server's address.", |env| server_address(env).map(|address| Value::Addr(address.ip()))),
-    Alias::number("sp", "The server's port.", |env| server_address(env).map(|address| Value::Int(address.port().into()))).digits(4),
-    Alias::text("bi", "The address from which the server was connected to.", |env| {
-        facts(env)?.server_local.map(|address| Value::Addr(address.ip()))
+    Alias::text("si", "The server's address; 'unix' for a unix socket.", |env| {
+        let over_unix = || is_over_unix(env)?.then(|| Value::str(b"unix"));
+        server_address(env).map(|address| Value::Addr(address.ip())).or_else(over_unix)
     }),
-    Alias::number("bp", "The port from which the server was connected to.", |env| {
-        facts(env)?.server_local.map(|address| Value::Int(address.port().into()))
+    Alias::number("sp", "The server's port; 0 for a unix socket.", |env| {
+        let over_unix = || is_over_unix(env)?.then_some(Value::Int(0));
+        server_address(env).map(|address| Value::Int(address.port().into())).or_else(over_unix)
+    })
+    .digits(4),
+    Alias::text("bi", "The address from which the server was connected to; 'unix' for a unix socket.", |env| {
+        let over_unix = || is_over_unix(env)?.then(|| Value::str(b"unix"));
+        facts(env)?.server_local.map(|address| Value::Addr(address.ip())).or_else(over_unix)
+    }),
+    Alias::number("bp", "The port from which the server was connected to; 0 for a unix socket.", |env| {
+        let over_unix = || is_over_unix(env)?.then_some(Value::Int(0));
+        facts(env)?.server_local.map(|address| Value::Int(address.port().into())).or_else(over_unix)
     })
     .digits(4),
     Alias::number("ST", "The status that the client was sent; -1 when it was sent none.", stream::status),
@@ -90,6 +111,23 @@ pub(super) const ALIASES: &[Alias] = &[
         Some(Value::str(facts(env)?.origin.get().name().as_bytes()))
     }),
 ];
+
+/// Whether the server was connected to by a unix socket.
+fn is_over_unix(env: &Env<'_>) -> Option<bool> {
+    let facts = facts(env)?;
+    Some(facts.server_socket.is_some() && facts.server.as_ref()?.address().destination().is_none())
+}
+
+fn ip(address: Option<&SocketAddr>, env: &Env<'_>) -> Option<Value<'static>> {
+    let over_unix = || socket::over_unix(env).map(|_| Value::str(b"unix"));
+    address.map(|address| Value::Addr(address.ip())).or_else(over_unix)
+}
+
+fn port(address: Option<&SocketAddr>, env: &Env<'_>) -> Option<Value<'static>> {
+    let number = |session: &Session| Some(session.worker.plan.binds.get(session.bind)?.id);
+    let over_unix = || socket::over_unix(env).and_then(number).map(|id| Value::Int(id.into()));
+    address.map(|address| Value::Int(address.port().into())).or_else(over_unix)
+}
 
 /// A number that a line shows which was written before it was final: `option logasap` puts a '+' before it.
 pub(super) fn still<'a>(facts: &Facts, number: Value<'a>) -> Value<'a> {

@@ -4,6 +4,7 @@
 
 use super::facts;
 use crate::io::tcp_info::{TcpInfo, saved_syn, tcp_info};
+use crate::session::Session;
 use socket2::{Domain, Socket, Type as SocketType};
 use std::net::{IpAddr, SocketAddr};
 use terse_sample::argument::{Arg, Param, ParamKind, may};
@@ -16,7 +17,10 @@ macro_rules! local {
     ($name:literal, $summary:literal, $address:expr) => {
         Fetch::one($name, Type::Bool, $summary, |_, env| {
             let address: fn(&Env<'_>) -> Option<SocketAddr> = $address;
-            Some(Value::Bool(is_local(address(env)?.ip())))
+            match address(env) {
+                Some(address) => Some(Value::Bool(is_local(address.ip()))),
+                None => over_unix(env).map(|_| Value::Bool(true)),
+            }
         })
     };
 }
@@ -38,6 +42,12 @@ macro_rules! server {
         })
         .needs(Needs::SERVER)
     };
+}
+
+/// The session, where its client came by a unix socket, and nothing has told of an address.
+pub(super) fn over_unix<'a>(env: &Env<'a>) -> Option<&'a Session> {
+    let session: &Session = &facts(env)?.session;
+    (session.socket.get().is_some() && session.client.get().is_none()).then_some(session)
 }
 
 /// The table.
