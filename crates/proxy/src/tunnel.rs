@@ -8,7 +8,7 @@ use crate::log::Origin;
 use crate::meter::{self, Meter};
 use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
-use crate::phase::{assign, finish, judge, perform, persist, prepare, record, respond, route};
+use crate::phase::{assign, body, finish, judge, perform, persist, prepare, record, respond, route};
 use crate::registry::Registry;
 use crate::script::{self, Applet};
 use crate::server::ServerConnection;
@@ -231,7 +231,7 @@ pub struct Sides<'s, 'a> {
 }
 
 /// Moves bytes both ways until both directions have ended. A direction that ends closes the other side's input; the other direction
-/// goes on.
+/// goes on. So it does where the server takes no more.
 ///
 /// `first`: what judges the server's bytes before they go on.
 pub async fn relay_both(sides: Sides<'_, '_>, silence: Silence, first: Option<First<'_>>, ways: (Way, Way)) -> Result<(), Abort> {
@@ -245,7 +245,17 @@ pub async fn relay_both(sides: Sides<'_, '_>, silence: Silence, first: Option<Fi
     };
     let (last, last_down, closes) = (Cell::new(clock::now()), Cell::new(clock::now()), Cell::new(false));
     let last_down = if silence.apart { &last_down } else { &last };
-    let mut upward = pin!(relay(up, to_server, &last, ways.0));
+    let mut upward = pin!(async {
+        match relay(up, to_server, &last, ways.0).await {
+            // The server takes no more. What it has said before may still be on its way to the client, whose bytes are dropped until then.
+            Err(End::Sender(failure)) if failure.abort.cause == Cause::Reset => {
+                // The client may break off: what came of the tunnel is known by what the server has said.
+                let _ = body::drop_rest(up).await;
+                Ok(())
+            }
+            ended => ended,
+        }
+    });
     let mut downward = pin!(async {
         let way = match first {
             Some(first) => Box::pin(first.judge(down, to_client, &closes)).await?,

@@ -649,3 +649,17 @@ fn a_client_that_has_gone_ends_the_wait() {
     assert_eq!(client.rest(), b"aabc");
     terse.end();
 }
+
+/// It has closed, and reads no more: a write to it fails before what it has said was read.
+#[test]
+fn last_words_of_a_server_arrive() {
+    let server = Server::start(|connection| {
+        connection.bytes(3);
+        connection.send("last words");
+    });
+    let terse = tcp("default_backend a", &backend("a", &server));
+    let mut client = Client::connect(terse.address("web"));
+    client.send(vec![b'x'; 10 << 20]);
+    assert_eq!(client.rest(), b"last words");
+    terse.end();
+}

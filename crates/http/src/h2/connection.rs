@@ -343,10 +343,10 @@ impl Connection {
         self.streams.find(id).is_none_or(|stream| stream.peer_ended || stream.reset.is_some())
     }
 
-    /// Whether the peer has said all of its message: a reset with NO_ERROR may have followed it (RFC 9113 section 8.1).
+    /// Whether the peer has said all of its message. A reset by it may have followed (RFC 9113 section 8.1): with NO_ERROR as it should
+    /// be, or with CANCEL, which is HAProxy's.
     pub fn is_complete(&self, id: u32) -> bool {
-        let is_whole = |reset: Option<Reset>| reset.is_none_or(|reset| reset == Reset::ByPeer(Code::NO_ERROR));
-        self.streams.find(id).is_some_and(|stream| stream.peer_ended && is_whole(stream.reset))
+        self.streams.find(id).is_some_and(|stream| stream.peer_ended && !matches!(stream.reset, Some(Reset::ByUs(_))))
     }
 
     /// Whether a server's stream is over but for the frame that says so: its request has ended, and its answer has all of its bytes.

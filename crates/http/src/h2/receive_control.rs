@@ -47,8 +47,9 @@ impl Connection {
                 if has_ended {
                     return Ok(());
                 }
-                // RFC 9113 section 8.1: after a whole answer, a server may say that it needs no more of the request.
-                if stream.peer_ended && code == Code::NO_ERROR && !self.is_server {
+                // RFC 9113 section 8.1: after a whole answer, a server may say that it needs no more of the request. The code is
+                // about the request: HAProxy says CANCEL.
+                if stream.peer_ended && !self.is_server {
                     self.events.push_back(Event::Reset { id: header.id, code, by_peer: true });
                     return Ok(());
                 }

@@ -122,23 +122,36 @@ fn a_goaway_refuses_what_it_did_not_take() {
     assert_eq!(pair.answer(), [Event::Response { id: first, end: true }]);
 }
 
+/// Whatever the code: an answer that has its end is whole.
 #[test]
-fn an_early_answer_and_no_error() {
-    let mut pair = Pair::new();
-    let id = pair.client.send_request(&request(b"POST", b"/", &[("host", "h")]), b"http", None, false).unwrap();
-    pair.ask();
-    pair.server.send_response(id, &response(200, &[]), false);
-    pair.server.send_data(id, b"enough", true);
-    pair.server.release(id, Code::NO_ERROR);
-    assert_eq!(
-        pair.answer(),
-        [
-            Event::Response { id, end: false },
-            Event::Data { id, end: true },
-            Event::Reset { id, code: Code::NO_ERROR, by_peer: true }
-        ]
-    );
-    assert_eq!((pair.client.data(id), pair.client.can_send(id)), (&b"enough"[..], false));
+fn an_early_answer_and_a_reset() {
+    for code in [Code::NO_ERROR, Code::CANCEL, Code::INTERNAL_ERROR] {
+        let mut pair = Pair::new();
+        let id = pair.client.send_request(&request(b"POST", b"/", &[("host", "h")]), b"http", None, false).unwrap();
+        pair.ask();
+        pair.server.send_response(id, &response(200, &[]), false);
+        pair.server.send_data(id, b"enough", true);
+        pair.server.release(id, code);
+        assert_eq!(
+            pair.answer(),
+            [Event::Response { id, end: false }, Event::Data { id, end: true }, Event::Reset { id, code, by_peer: true }]
+        );
+        assert_eq!((pair.client.data(id), pair.client.can_send(id), pair.client.is_complete(id)), (&b"enough"[..], false, true));
+    }
+}
+
+#[test]
+fn an_answer_without_its_end_and_a_reset() {
+    for code in [Code::NO_ERROR, Code::CANCEL] {
+        let mut pair = Pair::new();
+        let id = pair.client.send_request(&request(b"POST", b"/", &[("host", "h")]), b"http", None, false).unwrap();
+        pair.ask();
+        pair.server.send_response(id, &response(200, &[]), false);
+        pair.server.send_data(id, b"a part", false);
+        pair.server.release(id, code);
+        pair.answer();
+        assert!(!pair.client.is_complete(id) && pair.client.is_reset(id));
+    }
 }
 
 #[test]

@@ -86,30 +86,31 @@ fn codes_of_resets_pass() {
     terse.end();
 }
 
-/// RFC 9113 section 8.1: a server that has answered may say that it needs no more of the request.
+/// RFC 9113 section 8.1: a server that has answered may say that it needs no more of the request. HAProxy says so with CANCEL.
 #[test]
 fn an_early_answer_is_whole() {
-    let server = answering(|peer, id| {
-        if peer.streams[&id].path() == "/good" {
-            return peer.answer(id, 200, b"good");
-        }
-        assert!(peer.wait(|peer| !peer.streams[&id].body.is_empty()));
-        peer.answer(id, 413, b"too large");
-        peer.reset(id, Code::NO_ERROR);
-    });
-    let terse = proxy(&server, "");
-    let mut client = Client::connect(terse.address("web"));
-    let id = client.open(&request("POST", "/", &[("Content-Length", "10000000")]), false);
-    client.send(id, &[b'x'; 100_000], false);
-    let answer = client.answer(id);
-    assert_eq!((answer.status(), answer.text().as_str(), answer.has_ended), (413, "too large", true));
-    let mut client = terse.client();
-    client.send("POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 10000000\r\n\r\n");
-    client.send([b'x'; 50_000]);
-    let answer = client.response("POST");
-    assert_eq!((answer.status, answer.text().as_str()), (413, "too large"));
-    assert_eq!((ask(&terse, "GET", "/good", "").text(), server.accepted()), ("good".into(), 1), "the connection goes on");
-    terse.end();
+    for code in [Code::NO_ERROR, Code::CANCEL] {
+        let server = answering(move |peer, id| {
+            if peer.streams[&id].path() == "/good" {
+                return peer.answer(id, 200, b"good");
+            }
+            assert!(peer.wait(|peer| !peer.streams[&id].body.is_empty()));
+            peer.end_and_reset(id, Some(413), b"too large", code);
+        });
+        let terse = proxy(&server, "");
+        let mut client = Client::connect(terse.address("web"));
+        let id = client.open(&request("POST", "/", &[("Content-Length", "10000000")]), false);
+        client.send(id, &[b'x'; 100_000], false);
+        let answer = client.answer(id);
+        assert_eq!((answer.status(), answer.text().as_str(), answer.has_ended), (413, "too large", true));
+        let mut client = terse.client();
+        client.send("POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 10000000\r\n\r\n");
+        client.send([b'x'; 50_000]);
+        let answer = client.response("POST");
+        assert_eq!((answer.status, answer.text().as_str()), (413, "too large"));
+        assert_eq!((ask(&terse, "GET", "/good", "").text(), server.accepted()), ("good".into(), 1), "the connection goes on");
+        terse.end();
+    }
 }
 
 #[test]

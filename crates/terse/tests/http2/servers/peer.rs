@@ -172,6 +172,19 @@ impl<'a> Peer<'a> {
         self.forget(id);
     }
 
+    /// Sends a head if there is one, the last data, and a reset, in one write.
+    pub(crate) fn end_and_reset(&mut self, id: u32, status: Option<u16>, data: &[u8], code: Code) {
+        if let Some(status) = status {
+            self.put_head(id, status, &[("content-length", &data.len().to_string())], false);
+        }
+        assert_eq!(self.codec.send_data(id, data, true), data.len());
+        let before = self.codec.output().len();
+        self.codec.reset(id, code);
+        assert!(self.codec.output().len() > before, "the request has not ended");
+        self.flush();
+        self.forget(id);
+    }
+
     /// Takes no streams above `last`. Those that are there go on.
     pub(crate) fn goaway(&mut self, last: u32, code: Code) {
         self.frame(GOAWAY, 0, 0, &[last.to_be_bytes(), code.0.to_be_bytes()].concat());

@@ -5,7 +5,7 @@ use super::super::support::proxy::listen;
 use super::super::support::server::Server;
 use super::super::support::{client, until};
 use super::peer::{answering, scripted};
-use terse_http::h2::Limits;
+use terse_http::h2::{Code, Limits};
 
 /// The key and its answer of RFC 6455 section 1.3.
 const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
@@ -76,6 +76,27 @@ fn bytes_go_both_ways_from_http2() {
     client.send(id, b"", true);
     client.wait("the end", |client| client.streams[&id].has_ended);
     terse.end();
+}
+
+/// HAProxy ends a tunnel whose server has closed by END_STREAM and RST_STREAM: what it has said before is passed on, while the client
+/// still sends.
+#[test]
+fn last_words_of_a_server_that_takes_no_more_arrive() {
+    for code in [Code::CANCEL, Code::NO_ERROR] {
+        let server = answering(move |peer, id| {
+            peer.head(id, 200, &[], false);
+            if peer.wait(|peer| !peer.streams[&id].body.is_empty()) {
+                peer.end_and_reset(id, None, b"last words", code);
+            }
+        });
+        let terse = listen(&format!("http-reuse always\n server one {} proto h2", server.address()));
+        let mut client = terse.client();
+        client.send(format!("GET /chat HTTP/1.1\r\n{HANDSHAKE}{KEY}\r\n\r\n"));
+        assert_eq!(client.head().status, 101);
+        client.send(vec![b'x'; 10 << 20]);
+        assert_eq!(client.rest(), b"last words", "{code:?}");
+        terse.end();
+    }
 }
 
 /// RFC 8441 section 3: without its SETTINGS, a server is not asked.
