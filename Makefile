@@ -13,7 +13,7 @@ ifeq ($(shell uname -m),aarch64)
 export JEMALLOC_SYS_WITH_LG_PAGE ?= 16
 endif
 
-.PHONY: help build release dist deb image demo test bench hostile svn-experiment configs conformance fuzz docs tls-scan page package-test image-test reloads
+.PHONY: help build release dist deb image demo test bench hostile svn-experiment configs conformance fuzz docs tls-scan page package-test image-test reloads real-programs
 
 help:
 	@echo "make build          builds the program: $(TARGET)/release/terse"
@@ -28,6 +28,7 @@ help:
 	@echo "make configs        what terse and haproxy say of the configuration files in a folder (CONFIGS=folder)"
 	@echo "make tls-scan       sslyze and checks of our own against TLS as it is by default (from PyPI, outside of the repository)"
 	@echo "make page           the console in Chromium: widths, accessibility, rights, changes; pictures in target/page (Playwright and axe-core from npm)"
+	@echo "make real-programs  Autobahn's WebSocket cases, litmus, boto3, git and svn through terse, without it and through haproxy (ARGS=SUITE...)"
 	@echo "make package-test   the packages and the archive in a clean Debian 12 with systemd, as root: install, upgrade under load, purge"
 	@echo "make image-test     the image as a runtime starts it, as root: read-only, another user, a drain"
 	@echo "make reloads        50 reloads under 500 connections of HTTP/2"
@@ -90,6 +91,7 @@ test: system
 	@echo "  make svn-experiment: ten minutes"
 	@echo "  make tls-scan: sslyze comes from PyPI (TERSE_SCAN_PYTHON names a Python that has it)"
 	@echo "  make page: Playwright and axe-core come from npm"
+	@echo "  make real-programs: kosoku and boto3 come from PyPI, ws from npm, gofakes3 from Go's modules"
 	@echo "  make image-test: it takes root"
 	@echo "  make package-test: it takes root, and a Debian 12 by debootstrap"
 	@echo "  make conformance: HAProxy's tests and VTest are not part of this repository"
@@ -125,6 +127,9 @@ tls-scan: build
 
 page: build
 	@scripts/page "$${TERSE:-$(TARGET)/release/terse}" $(abspath $(TARGET))/page
+
+real-programs: build
+	@scripts/real-programs "$${TERSE:-$(TARGET)/release/terse}" $(abspath $(TARGET))/real-programs $(ARGS)
 
 package-test: dist deb
 	@scripts/package-test
