@@ -23,7 +23,8 @@
 //! its form comes out, as if the coder had made it.
 //!
 //! Memory: the collected bytes and the coder count against [`Workplace::budget`]. Where it refuses, the body is streamed, and its coder
-//! makes itself small after each piece: larger on the wire, but nothing fails. Where it is tight, coders do so at each pause. A job takes
+//! makes itself small after each piece: larger on the wire, but nothing fails. Where it is tight, coders do so at each pause. Coders that
+//! can at once do so as well while many wait for the queue, and for a receiver that takes nothing for long. A job takes
 //! what it was counted with along.
 
 use crate::budget::Budget;
@@ -37,6 +38,7 @@ use crate::policy::Plan;
 use crate::spent::{self, Site};
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Bytes of a body held for work on the whole of it, unless `compression collect` says otherwise. Larger ones win little: a bitmap
 /// of 7.3 MB at level 6 comes out 4 % smaller in one piece than streamed, and a script's bytes beyond 32 KB see no further back.
@@ -366,9 +368,32 @@ impl Compressor {
         self.release_to(self.own_bytes());
     }
 
-    /// Whether something was fed that has not come out: whether a pause has work to do.
+    /// Makes the coder of a stream small for a receiver that takes nothing for long: what it has in hand comes out, to be taken with what comes out
+    /// next. Only coders that do so at once; others keep their state.
+    pub fn rest(&mut self) -> Result<(), Fault> {
+        let State::Streaming(coder) = &mut self.state else { return Ok(()) };
+        if !coder.is_prompt() {
+            return Ok(());
+        }
+        let before = coder.memory() + self.output.capacity();
+        if std::mem::take(&mut self.pending) {
+            let length = self.output.len();
+            let flush = || coder.push(&[], &mut self.output, Flush::Sync);
+            let (pushed, spent) = spent::timed(self.plan.coding, Site::Worker, flush);
+            pushed?;
+            self.spent_ns += spent;
+            self.bytes_out += (self.output.len() - length) as u64;
+            self.output.shrink_to_fit();
+        }
+        coder.lighten(Keep::History);
+        let after = coder.memory() + self.output.capacity();
+        self.release_to(self.held.saturating_sub(before.saturating_sub(after)));
+        Ok(())
+    }
+
+    /// Whether something was fed that has not been taken: whether a pause has work to do.
     pub fn has_pending(&self) -> bool {
-        self.pending
+        self.pending || !self.output.is_empty()
     }
 
     /// Whether the body is collected: nothing of it was coded yet.
@@ -538,11 +563,17 @@ impl Compressor {
         if flush == Flush::None { Flush::Sync } else { flush }
     }
 
+    /// Whether so many jobs wait that a stream had better do without a state while it waits, too.
+    fn is_crowded(&self) -> bool {
+        self.place.queue.as_ref().is_some_and(|queue| queue.numbers().waiting.load(Relaxed) >= CROWD)
+    }
+
     /// What a push has to do for the memory's sake: flush, and make the coder small behind it.
     fn economy(&mut self, coder: &dyn Coder, input: usize, flush: Flush) -> (Flush, Option<Keep>) {
         let refused = !self.hold(coder.full_memory() + input);
-        let flush = if refused && flush == Flush::None { Flush::Sync } else { flush };
-        let small = refused || (flush == Flush::Sync && self.place.budget.is_tight());
+        let crowded = coder.is_prompt() && self.is_crowded();
+        let flush = if (refused || crowded) && flush == Flush::None { Flush::Sync } else { flush };
+        let small = refused || crowded || (flush == Flush::Sync && self.place.budget.is_tight());
         let keep = if !refused || self.hold(coder.history_memory()) { Keep::History } else { Keep::Nothing };
         (flush, (small && flush == Flush::Sync).then_some(keep))
     }
@@ -634,6 +665,10 @@ impl Drop for Compressor {
         self.release_to(0);
     }
 }
+
+/// Jobs that are a crowd: with 32 KB of window for each instead of [`Keep::History`] their bodies would be some hundredths smaller, and their states
+/// 9 MB together.
+const CROWD: u64 = 32;
 
 /// The room that collecting begins with.
 const MIN_COLLECT_BYTES: usize = 4096;

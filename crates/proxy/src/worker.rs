@@ -140,6 +140,9 @@ pub(crate) enum Cleared {
     Nowhere,
 }
 
+/// Buffers and states of coders that were not needed for so many looks go: sooner than the allocator gives back what is free.
+const TRIM_LOOKS: u32 = 2;
+
 /// How often connections to servers are looked through.
 const PURGE_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -204,6 +207,7 @@ async fn purge(worker: Rc<Worker>) {
     tick.tick().await;
     let metrics = tokio::runtime::Handle::current().metrics();
     let mut told_until = None;
+    let mut looks = 0u32;
     let (mut busy_so_far, mut at) = (metrics.worker_total_busy_duration(0), Instant::now());
     loop {
         tick.tick().await;
@@ -219,6 +223,12 @@ async fn purge(worker: Rc<Worker>) {
         worker.requests.trim();
         worker.scratch.trim();
         worker.remains.trim();
+        looks = looks.wrapping_add(1);
+        if looks.is_multiple_of(TRIM_LOOKS) {
+            worker.pools.trim();
+            worker.workplace.pool.trim();
+            worker.decoding.trim();
+        }
         worker.view.refresh(&worker.plan.backends);
         // One of the workers does it for all.
         if worker.index == 0 {

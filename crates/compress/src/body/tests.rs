@@ -10,7 +10,7 @@ use crate::offload::tests::{Bench, block_on};
 use crate::offload::{Cause, Standing};
 use proptest::prelude::*;
 use std::io::Read;
-use std::sync::atomic::Ordering::Relaxed;
+
 use std::time::{Duration, Instant};
 
 const GZIP: Plan = Plan { coding: Coding::Gzip, level: Level(6) };
@@ -54,6 +54,33 @@ fn drive(compressor: &mut Compressor, step: Result<Step, Fault>, out: &mut Vec<u
     out.extend_from_slice(&compressor.take_output());
     compressor.delivered();
     away
+}
+
+#[test]
+fn a_coder_whose_receiver_takes_nothing_rests() {
+    let body = text(600_000);
+    for (coding, rests) in [(Coding::Gzip, true), (Coding::Deflate, true), (Coding::Zstd, false), (Coding::Brotli, false)] {
+        let (place, limit) = place(None, usize::MAX);
+        let mut compressor = Compressor::new(Plan { coding, level: Level(6) }, Some(600_000), 0, &place);
+        let mut out = Vec::new();
+        for piece in body.chunks(50_000) {
+            let step = compressor.feed(piece).unwrap();
+            block_on(compressor.settle(step)).unwrap();
+            let output = compressor.take_output();
+            let held = limit.used();
+            compressor.rest().unwrap();
+            out.extend_from_slice(&output);
+            compressor.delivered();
+            assert_eq!(limit.used() < held.min(60_000), rests, "{coding:?}: {held} and {}", limit.used());
+            assert!(!rests || compressor.has_pending(), "what the rest brought out is still to be taken");
+        }
+        let step = compressor.finish();
+        drive(&mut compressor, step, &mut out);
+        assert_eq!(compressor.bytes_out(), out.len() as u64);
+        assert!(decode_whole(coding, &out) == body, "{coding:?}");
+        drop(compressor);
+        assert_eq!(limit.used(), 0);
+    }
 }
 
 #[test]

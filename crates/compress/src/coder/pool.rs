@@ -3,8 +3,9 @@
 //! A new state of zlib-rs costs 53 µs and one of libdeflate 45 µs, mostly in fresh pages; one from here 7 µs and nothing. A worker has
 //! its own pool, so that its lock is free: only a coder that went to the offload queue takes from it or gives to it from elsewhere.
 //!
-//! At most [`MAX_IDLE`] states of each kind and level wait here.
+//! At most [`MAX_IDLE`] states of each kind and level wait here, and those that were not needed from one [`Pool::trim`] to the next go.
 
+use crate::idle::Idle;
 use crate::settings::Process;
 use libdeflater::{CompressionLvl, Compressor};
 use std::sync::{Mutex, PoisonError};
@@ -110,6 +111,14 @@ impl Pool {
         }
     }
 
+    /// Drops the states that were not needed since the last time.
+    pub fn trim(&self) {
+        self.streams.iter().for_each(Shelf::trim);
+        self.wholes.iter().for_each(Shelf::trim);
+        self.owns.iter().for_each(Shelf::trim);
+        self.zstds.trim();
+    }
+
     pub(super) fn give_whole(&self, level: u8, state: Compressor) {
         if let Some(shelf) = self.wholes.get(usize::from(level)) {
             shelf.give(state);
@@ -125,24 +134,27 @@ pub(super) const fn stream_memory(tuning: Tuning) -> usize {
     134_272 + (4 << tuning.window_bits) + (7 << (tuning.memory_level + 6))
 }
 
-struct Shelf<T>(Mutex<Vec<T>>);
+struct Shelf<T>(Mutex<Idle<T>>);
 
 impl<T> Default for Shelf<T> {
     fn default() -> Shelf<T> {
-        Shelf(Mutex::new(Vec::new()))
+        Shelf(Mutex::default())
     }
 }
 
 impl<T> Shelf<T> {
     fn take(&self) -> Option<T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn give(&self, state: T) {
-        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < MAX_IDLE {
-            idle.push(state);
-        }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).give(MAX_IDLE, state);
+    }
+
+    fn trim(&self) {
+        let unneeded = self.0.lock().unwrap_or_else(PoisonError::into_inner).trim();
+        // The lock is free by now.
+        drop(unneeded);
     }
 }
 
@@ -158,7 +170,12 @@ mod tests {
         for state in states {
             pool.give_stream(1, state);
         }
-        assert_eq!(pool.streams[1].0.lock().unwrap().len(), MAX_IDLE);
+        let kept = || pool.streams[1].0.lock().unwrap().len();
+        assert_eq!(kept(), MAX_IDLE);
+        pool.trim();
+        pool.give_stream(1, pool.take_stream(1));
+        pool.trim();
+        assert_eq!(kept(), 1, "those that were not needed go");
         assert!(pool.take_whole(12).is_some() && pool.take_whole(13).is_none());
     }
 }

@@ -1,11 +1,12 @@
 //! What the decoders of a worker share: the memory that they count against, and states that wait for the next body.
 //!
 //! A state for deflate costs 40 KB of fresh pages, one of zstd 160 KB. It stays on its worker's thread, so there is no lock. At most
-//! [`MAX_IDLE`] of each coding wait here, and none that has grown for a large window.
+//! [`MAX_IDLE`] of each coding wait here, none that has grown for a large window, and none that [`Place::trim`] finds unneeded.
 
 use super::{Decoder, decoder};
 use crate::budget::Budget;
 use crate::coding::{CODINGS, Coding};
+use crate::idle::Idle;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ const MAX_IDLE_BYTES: usize = 256 * 1024;
 
 /// Decoders' states and memory; a worker has one.
 pub struct Place {
-    idle: [RefCell<Vec<Box<dyn Decoder>>>; CODINGS.len()],
+    idle: [RefCell<Idle<Box<dyn Decoder>>>; CODINGS.len()],
     budget: Arc<dyn Budget>,
 }
 
@@ -33,15 +34,19 @@ impl Place {
 
     /// A decoder at the beginning of a body; none when there is no memory for it, and for `identity`.
     pub(super) fn take(&self, coding: Coding) -> Option<Box<dyn Decoder>> {
-        self.idle[coding as usize].borrow_mut().pop().or_else(|| decoder(coding))
+        self.idle[coding as usize].borrow_mut().take().or_else(|| decoder(coding))
     }
 
     /// Takes it back.
     pub(super) fn give(&self, coding: Coding, mut decoder: Box<dyn Decoder>) {
-        let mut idle = self.idle[coding as usize].borrow_mut();
-        if idle.len() < MAX_IDLE && decoder.memory() <= MAX_IDLE_BYTES {
+        if decoder.memory() <= MAX_IDLE_BYTES {
             decoder.reset();
-            idle.push(decoder);
+            self.idle[coding as usize].borrow_mut().give(MAX_IDLE, decoder);
         }
+    }
+
+    /// Drops the states that were not needed since the last time.
+    pub fn trim(&self) {
+        self.idle.iter().for_each(|idle| drop(idle.borrow_mut().trim()));
     }
 }

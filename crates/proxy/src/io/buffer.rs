@@ -1,20 +1,20 @@
 //! Buffers, and the one limit that all of them count against.
 //!
 //! An idle connection holds no buffer: it borrows one when bytes arrive and gives it back when they have gone on. Workers keep the
-//! memory of given-back buffers for the next; only buffers in use count against the limit.
+//! memory of given-back buffers for the next, and drop what they do not need for a while; only buffers in use count against the limit.
 
 use super::pipe::Pipes;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use terse_compress::{Budget, Limit};
+use terse_compress::{Budget, Idle, Limit};
 use tokio::sync::Notify;
 
 /// One worker's buffers.
 pub struct Pool {
     size: usize,
-    free: RefCell<Vec<Box<[u8]>>>,
+    free: RefCell<Idle<Box<[u8]>>>,
     memory: Arc<Limit>,
     /// Bytes that this worker has taken from [`Limit`] and holds as unused credit, so that the shared counter is not touched for
     /// every request.
@@ -88,7 +88,7 @@ impl Pool {
             }
         }
         self.credit.set(self.credit.get() - self.size);
-        let bytes = self.free.borrow_mut().pop().unwrap_or_else(|| vec![0; self.size].into_boxed_slice());
+        let bytes = self.free.borrow_mut().take().unwrap_or_else(|| vec![0; self.size].into_boxed_slice());
         Some(Buffer { bytes, head: 0, tail: 0, pool: Some(self.clone()) })
     }
 
@@ -104,6 +104,11 @@ impl Pool {
         }
     }
 
+    /// Drops the unused buffers that were not needed since the last time.
+    pub fn trim(&self) {
+        drop(self.free.borrow_mut().trim());
+    }
+
     fn give(&self, bytes: Box<[u8]>) {
         let credit = self.credit.get() + self.size;
         let excess = credit.saturating_sub(2 * self.credit_step);
@@ -111,14 +116,18 @@ impl Pool {
             self.memory.give(excess);
         }
         self.credit.set(credit - excess);
-        let mut free = self.free.borrow_mut();
-        if free.len() < KEPT {
-            free.push(bytes);
-        }
-        drop(free);
+        self.free.borrow_mut().give(KEPT, bytes);
         if self.waiting.get() > 0 {
             self.given_back.notify_one();
         }
+    }
+}
+
+impl Pools {
+    /// Drops what was not needed since the last time.
+    pub fn trim(&self) {
+        [&self.small, &self.tiny, &self.bulk].into_iter().for_each(|pool| pool.trim());
+        self.pipes.trim();
     }
 }
 
@@ -243,6 +252,11 @@ mod tests {
         assert!(memory.refused() > 0);
         drop(held);
         assert!(memory.used() <= 2 * CREDIT * 64);
+        assert_eq!(pool.free.borrow().len(), 100);
+        pool.trim();
+        drop([pool.take(), pool.take()]);
+        pool.trim();
+        assert_eq!(pool.free.borrow().len(), 2, "those that were not needed go");
         drop(pool);
         assert_eq!(memory.used(), 0);
     }

@@ -11,6 +11,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use terse_balance::exhaustion::{EXHAUSTION, Purpose};
+use terse_compress::Idle;
 
 /// What the workers share of the process's pipes.
 #[derive(Debug, Default)]
@@ -26,7 +27,7 @@ pub struct PipeLimit {
 /// One worker's pipes.
 pub struct Pipes {
     limit: Arc<PipeLimit>,
-    free: RefCell<Vec<Ends>>,
+    free: RefCell<Idle<Ends>>,
     /// How many it keeps: its share, so that the others can make theirs; 0: there are no pipes.
     kept_most: usize,
 }
@@ -75,9 +76,15 @@ impl Pipes {
         self.kept_most > 0
     }
 
+    /// Closes those that were not needed since the last time.
+    pub fn trim(&self) {
+        let unneeded = self.free.borrow_mut().trim();
+        self.limit.kept.fetch_sub(unneeded.len(), Relaxed);
+    }
+
     /// An empty pipe; none at the limit, or where the system has no more descriptors.
     pub fn take(&self) -> Option<Pipe<'_>> {
-        if let Some(ends) = self.free.borrow_mut().pop() {
+        if let Some(ends) = self.free.borrow_mut().take() {
             self.limit.used.fetch_add(1, Relaxed);
             self.limit.kept.fetch_sub(1, Relaxed);
             return Some(Pipe { pipes: self, ends: Some(ends), held: 0 });
@@ -131,7 +138,7 @@ impl Drop for Pipe<'_> {
         match self.ends.take() {
             Some(ends) if self.held == 0 && free.len() < self.pipes.kept_most => {
                 self.pipes.limit.kept.fetch_add(1, Relaxed);
-                free.push(ends);
+                free.give(self.pipes.kept_most, ends);
             }
             ends => drop(ends),
         }
@@ -165,6 +172,10 @@ mod tests {
         assert!(again.is_some() && pipes.take().is_none());
         drop((again, two));
         assert_eq!((limit.used(), limit.kept()), (0, 2));
+        (0..2).for_each(|_| pipes.trim());
+        assert_eq!((limit.used(), limit.kept()), (0, 0), "what nobody needs is closed");
+        drop(pipes.take());
+        assert_eq!((limit.used(), limit.kept()), (0, 1));
         drop(pipes);
         assert_eq!((limit.used(), limit.kept()), (0, 0));
         assert!(!Pipes::new(Arc::default(), 1).is_on());

@@ -114,7 +114,7 @@ pub async fn compress(
                 None => {
                     let step = coder.pause().map_err(|_| Broke::Coder)?;
                     settle(coder, step, receiver, sender, &mut passage).await?;
-                    sender.flush().await.map_err(Broke::Sender)?;
+                    outwait(coder, async { sender.flush().await.map_err(Broke::Sender) }).await?;
                     patience = Patience::default();
                     receiver.more().await.map_err(Broke::Receiver)?;
                 }
@@ -280,13 +280,35 @@ pub(super) async fn settle(
 ) -> Result<(), Broke> {
     let output = output(coder, step, receiver, sender).await?;
     let sent = match passage {
-        None => sender.send(&output).await.map_err(Broke::Sender),
+        None => outwait(coder, async { sender.send(&output).await.map_err(Broke::Sender) }).await,
         passage => in_pieces(&output, sender, passage).await,
     };
     drop(output);
     coder.delivered();
     sent
 }
+
+/// Waits until a receiver has taken something. While it takes nothing for long, the coder does without a state.
+async fn outwait(coder: &mut Compressor, sending: impl Future<Output = Result<(), Broke>>) -> Result<(), Broke> {
+    let mut sending = pin!(sending);
+    if let Poll::Ready(sent) = poll_fn(|cx| Poll::Ready(sending.as_mut().poll(cx))).await {
+        return sent;
+    }
+    // Boxed, so that bodies whose receivers keep up do not carry the room for it.
+    let outwaited = async {
+        match tokio::time::timeout(REST_AFTER, sending.as_mut()).await {
+            Ok(sent) => sent,
+            Err(_) => {
+                coder.rest().map_err(|_| Broke::Coder)?;
+                sending.await
+            }
+        }
+    };
+    Box::pin(outwaited).await
+}
+
+/// A receiver that takes this long for a piece is slow: below some 20 KB/s. What follows a rest comes out a little larger.
+const REST_AFTER: Duration = Duration::from_secs(1);
 
 /// Ends the body: hands on what comes out of the coder last, and the trailers.
 pub(super) async fn finish(
