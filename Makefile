@@ -13,7 +13,7 @@ ifeq ($(shell uname -m),aarch64)
 export JEMALLOC_SYS_WITH_LG_PAGE ?= 16
 endif
 
-.PHONY: help build release dist deb image demo test bench hostile svn-experiment configs conformance fuzz docs tls-scan page package-test image-test reloads real-programs
+.PHONY: help build release dist deb image demo test bench hostile soak svn-experiment configs conformance fuzz docs tls-scan page package-test image-test reloads real-programs
 
 help:
 	@echo "make build          builds the program: $(TARGET)/release/terse"
@@ -22,6 +22,7 @@ help:
 	@echo "make test           everything that must hold before a change goes in"
 	@echo "make bench          terse beside haproxy, nginx and gzip: bench/results.md (HAPROXY=, HAPROXY2=, NGINX=, TERSE_CORPORA=, ARGS=--quick)"
 	@echo "make hostile        hostile clients of HTTP/2: what they cost in memory and in others' time (ARGS=--seconds 5 --clients 20 PATTERN...)"
+	@echo "make soak           ten minutes of mixed work beside haproxy, every byte compared, and what is left of it: bench/soak.md (HAPROXY=, ARGS=--seconds 60)"
 	@echo "make dist, deb, image   an archive, a package for Debian and Ubuntu, an OCI image: target/packages"
 	@echo "make svn-experiment svn over a slow line, compressed here and there: docs/svn-experiment.md (ARGS=--rounds 1)"
 	@echo "make conformance    HAProxy's regression tests (HAPROXY_TESTS=.../reg-tests VTEST=.../vtest, ARGS=--update)"
@@ -88,6 +89,7 @@ test: system
 	@$(TARGET)/grpc/python/bin/python -c "import grpc" 2>/dev/null || echo "  gRPC by Python: grpcio could not be fetched"
 	@echo "  make bench: fourteen minutes on a machine that does nothing else"
 	@echo "  make hostile: four minutes on a machine that does nothing else"
+	@echo "  make soak: eleven minutes; twenty seconds of it, without haproxy, are among the tests"
 	@echo "  make svn-experiment: ten minutes"
 	@echo "  make tls-scan: sslyze comes from PyPI (TERSE_SCAN_PYTHON names a Python that has it)"
 	@echo "  make page: Playwright and axe-core come from npm"
@@ -105,6 +107,10 @@ bench: lab
 hostile: lab
 	@scripts/packages wrk:wrk
 	@TERSE="$${TERSE:-$(TARGET)/release/terse}" $(LAB) hostile $(ARGS)
+
+soak: lab
+	@scripts/packages haproxy:haproxy
+	@TERSE="$${TERSE:-$(TARGET)/release/terse}" $(LAB) soak $(ARGS)
 
 svn-experiment: lab
 	@scripts/packages apache2:apache2-bin svn:subversion openssl:openssl \

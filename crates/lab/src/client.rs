@@ -22,18 +22,65 @@ pub struct Client {
     host: String,
     /// The connection's state, where it speaks HTTP/2.
     http2: Option<Http2>,
+    /// Whether anything of the answer that is waited for has come.
+    has_begun: bool,
 }
 
 #[derive(Debug)]
 enum Socket {
     Plain(TcpStream),
+    /// Takes a piece, then pauses.
+    Slow(TcpStream, usize, Duration),
     Secured(SslStream<TcpStream>),
+}
+
+/// A request's body, and how its end is told. Over HTTP/2 both are the same.
+#[derive(Clone, Copy, Debug)]
+pub enum Upload<'a> {
+    /// None.
+    None,
+    /// By a length.
+    Length(&'a [u8]),
+    /// By chunks of so many bytes.
+    Chunks(&'a [u8], usize),
+}
+
+impl<'a> Upload<'a> {
+    fn bytes(self) -> Option<&'a [u8]> {
+        match self {
+            Upload::None => None,
+            Upload::Length(bytes) | Upload::Chunks(bytes, _) => Some(bytes),
+        }
+    }
+
+    /// The body behind its field, as HTTP/1 has them.
+    fn encoded(self) -> Vec<u8> {
+        match self {
+            Upload::None => b"\r\n".to_vec(),
+            Upload::Length(bytes) => [format!("Content-Length: {}\r\n\r\n", bytes.len()).as_bytes(), bytes].concat(),
+            Upload::Chunks(bytes, size) => {
+                let mut out = b"Transfer-Encoding: chunked\r\n\r\n".to_vec();
+                for chunk in bytes.chunks(size.max(1)) {
+                    out.extend(format!("{:x}\r\n", chunk.len()).as_bytes());
+                    out.extend(chunk);
+                    out.extend(b"\r\n");
+                }
+                out.extend(b"0\r\n\r\n");
+                out
+            }
+        }
+    }
 }
 
 impl Read for Socket {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Socket::Plain(socket) => socket.read(into),
+            Socket::Slow(socket, piece, pause) => {
+                std::thread::park_timeout(*pause);
+                let most = into.len().min(*piece);
+                socket.read(&mut into[..most])
+            }
             Socket::Secured(socket) => socket.read(into),
         }
     }
@@ -42,14 +89,14 @@ impl Read for Socket {
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Socket::Plain(socket) => socket.write(bytes),
+            Socket::Plain(socket) | Socket::Slow(socket, ..) => socket.write(bytes),
             Socket::Secured(socket) => socket.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Socket::Plain(socket) => socket.flush(),
+            Socket::Plain(socket) | Socket::Slow(socket, ..) => socket.flush(),
             Socket::Secured(socket) => socket.flush(),
         }
     }
@@ -94,14 +141,24 @@ impl Reply {
 impl Client {
     /// Connects; nothing may take longer than `patience` from here on.
     pub fn connect(address: SocketAddr, patience: Duration) -> Result<Client> {
-        let socket = Socket::Plain(connect(address, patience)?);
-        Ok(Client { socket, resumed: false, rest: Vec::new(), host: address.to_string(), http2: None })
+        Ok(Client::of(Socket::Plain(connect(address, patience)?), false, address))
+    }
+
+    /// The same, and takes what comes a piece at a time, with a pause before each.
+    pub fn connect_slow(address: SocketAddr, patience: Duration, piece: usize, pause: Duration) -> Result<Client> {
+        let socket = connect(address, patience)?;
+        rustix::net::sockopt::set_socket_recv_buffer_size(&socket, piece)?;
+        Ok(Client::of(Socket::Slow(socket, piece, pause), false, address))
+    }
+
+    fn of(socket: Socket, resumed: bool, address: SocketAddr) -> Client {
+        Client { socket, resumed, rest: Vec::new(), host: address.to_string(), http2: None, has_begun: false }
     }
 
     /// The same, over TLS.
     pub fn connect_secured(address: SocketAddr, patience: Duration, secure: &Secure) -> Result<Client> {
         let (stream, resumed) = secure.shake(connect(address, patience)?)?;
-        Ok(Client { socket: Socket::Secured(stream), resumed, rest: Vec::new(), host: address.to_string(), http2: None })
+        Ok(Client::of(Socket::Secured(stream), resumed, address))
     }
 
     /// The same over HTTP/2: by prior knowledge, or agreed on over TLS ([`Secure::for_http2`]).
@@ -125,19 +182,61 @@ impl Client {
         self.resumed
     }
 
+    /// Whether anything of the last answer has come: a request on a connection that was in use is repeated where nothing has.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Whether it speaks HTTP/2, and its server takes no further requests on it.
+    pub fn is_given_up(&self) -> bool {
+        self.http2.as_ref().is_some_and(Http2::is_given_up)
+    }
+
     /// Gets a path with these lines, each `Name: value`, in the request's head.
     pub fn get(&mut self, path: &str, lines: &[&str]) -> Result<Reply> {
+        self.ask("GET", path, lines, Upload::None)
+    }
+
+    /// The same with any method and a body. The body is sent before anything is read, but for HTTP/2's frames.
+    pub fn ask(&mut self, method: &str, path: &str, lines: &[&str], upload: Upload<'_>) -> Result<Reply> {
+        self.has_begun = false;
         if let Some(http2) = &mut self.http2 {
-            return http2.get(&mut self.socket, &self.host, path, lines);
+            let asked = http2::Asked { method, host: &self.host, path, lines, body: upload.bytes() };
+            return http2.ask(&mut self.socket, &asked, &mut self.has_begun);
         }
-        let mut request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n", self.host);
+        let mut request = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n", self.host);
         lines.iter().for_each(|line| request.extend([line, "\r\n"]));
-        request.push_str("\r\n");
         let begun = Instant::now();
-        self.socket.write_all(request.as_bytes())?;
+        self.send(request.as_bytes())?;
+        self.send(&upload.encoded())?;
+        self.reply(method == "HEAD", begun)
+    }
+
+    /// Nothing may take longer from here on.
+    pub fn set_patience(&mut self, patience: Duration) -> Result<()> {
+        let socket = match &self.socket {
+            Socket::Plain(socket) | Socket::Slow(socket, ..) => socket,
+            Socket::Secured(stream) => stream.get_ref(),
+        };
+        socket.set_read_timeout(Some(patience))?;
+        Ok(socket.set_write_timeout(Some(patience))?)
+    }
+
+    /// Sends bytes as they are, over HTTP/1.
+    pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        Ok(self.socket.write_all(bytes)?)
+    }
+
+    /// Takes what comes until there are so many bytes.
+    pub fn receive(&mut self, bytes: usize) -> Result<Vec<u8>> {
+        self.take(bytes)
+    }
+
+    /// Takes an answer of HTTP/1; one to HEAD has no body.
+    pub fn reply(&mut self, is_head: bool, begun: Instant) -> Result<Reply> {
         let (status, fields, mut wire_bytes) = self.head()?;
         let value = |name: &str| fields.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str());
-        let body = if matches!(status, 204 | 304) {
+        let body = if is_head || matches!(status, 101 | 204 | 304) {
             Vec::new()
         } else if value("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
             self.chunks(&mut wire_bytes)?
@@ -171,7 +270,7 @@ impl Client {
                 let (name, value) = line.split_once(':').with_context(|| format!("no field: {line:?}"))?;
                 fields.push((name.to_ascii_lowercase(), value.trim().to_owned()));
             }
-            if !(100..200).contains(&status) {
+            if !(100..200).contains(&status) || status == 101 {
                 return Ok((status, fields, wire_bytes));
             }
         }
@@ -226,7 +325,10 @@ impl Client {
         let mut part = [0; 16 * 1024];
         match self.socket.read(&mut part)? {
             0 => bail!("the connection ended inside an answer"),
-            read => self.rest.extend_from_slice(&part[..read]),
+            read => {
+                self.has_begun = true;
+                self.rest.extend_from_slice(&part[..read]);
+            }
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use crate::arguments::Arguments;
 use crate::bench::{self, Kind, Rival};
 use crate::origin::{Options, Origin};
-use crate::{breakeven, card, configs, conformance, curve, demo, floor, hostile, secure, svn};
+use crate::{breakeven, card, configs, conformance, curve, demo, floor, hostile, secure, soak, svn};
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,6 +18,7 @@ pub fn run(mut words: impl Iterator<Item = String>) -> Result<bool> {
         "demo" => demo(arguments),
         "floor" => floor(arguments),
         "hostile" => hostile(arguments),
+        "soak" => soak(arguments),
         "bench" => bench(arguments),
         "breakeven" => breakeven(arguments),
         "curve" => curve(arguments),
@@ -88,6 +89,18 @@ fn hostile(mut arguments: Arguments) -> Result<bool> {
         only: arguments.words()?,
     };
     hostile::run(&options)
+}
+
+fn soak(mut arguments: Arguments) -> Result<bool> {
+    let options = soak::Options {
+        terse: program("TERSE", "target/release/terse"),
+        haproxy: (!arguments.switch("--alone")).then(|| program("HAPROXY", "haproxy")),
+        time: Duration::from_secs(arguments.value("--seconds")?.unwrap_or(600)),
+        quiet: Duration::from_secs(60),
+        clients: arguments.value("--clients")?.filter(|clients| *clients > 0).unwrap_or(1),
+        only: arguments.words()?,
+    };
+    soak::run(&options)
 }
 
 fn bench(mut arguments: Arguments) -> Result<bool> {
@@ -229,6 +242,8 @@ const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N
                  environment: TERSE=, HAPROXY=, HAPROXY2=, NGINX=, CADDY=, WRK=, H2LOAD=, TERSE_CORPORA=
        terse-lab hostile [--seconds N] [--clients N] [--pause-ms N] [PATTERN]...
                  environment: TERSE=, WRK=
+       terse-lab soak [--seconds N] [--clients N] [--alone] [KIND]...
+                 environment: TERSE=, HAPROXY=
        terse-lab breakeven [--rounds N] [--page FILE] [--numbers FILE]
        terse-lab curve [--rounds N] [--plot FILE] [--numbers FILE]
        terse-lab card --results FOLDER [--level N] [--chunk BYTES] FILE...

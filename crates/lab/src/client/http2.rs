@@ -17,9 +17,19 @@ pub(super) struct Http2 {
     response: Response,
 }
 
+/// A request.
+pub(super) struct Asked<'a> {
+    pub(super) method: &'a str,
+    pub(super) host: &'a str,
+    pub(super) path: &'a str,
+    pub(super) lines: &'a [&'a str],
+    pub(super) body: Option<&'a [u8]>,
+}
+
 /// What has come of an answer.
 #[derive(Default)]
 struct Partial {
+    has_begun: bool,
     body: Vec<u8>,
     is_whole: bool,
 }
@@ -39,25 +49,44 @@ impl Http2 {
         Ok(http2)
     }
 
-    /// Gets a path; lines about the connection are left out.
-    pub(super) fn get(&mut self, socket: &mut Socket, host: &str, path: &str, lines: &[&str]) -> Result<Reply> {
+    /// Whether no further stream can be opened.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.connection.is_going()
+    }
+
+    /// Asks for a path; lines about the connection are left out.
+    pub(super) fn ask(&mut self, socket: &mut Socket, asked: &Asked<'_>, has_begun: &mut bool) -> Result<Reply> {
         let mut request = Request::default();
-        request.fields.push(b"Host", host.as_bytes());
-        for (name, value) in lines.iter().filter_map(|line| line.split_once(':')) {
+        request.fields.push(b"Host", asked.host.as_bytes());
+        for (name, value) in asked.lines.iter().filter_map(|line| line.split_once(':')) {
             if !name.eq_ignore_ascii_case("connection") {
                 request.fields.push(name.as_bytes(), value.trim().as_bytes());
             }
         }
-        request.set_method(b"GET");
-        request.set_target(path.as_bytes());
-        let scheme: &[u8] = if matches!(socket, Socket::Plain(_)) { b"http" } else { b"https" };
+        request.set_method(asked.method.as_bytes());
+        request.set_target(asked.path.as_bytes());
+        let scheme: &[u8] = if matches!(socket, Socket::Secured(_)) { b"https" } else { b"http" };
         let (begun, before) = (Instant::now(), self.received);
-        let asked = self.connection.send_request(&request, scheme, None, true).map_err(|error| anyhow!("no stream: {error:?}"))?;
+        let mut unsent = asked.body.filter(|body| !body.is_empty());
+        let id = self
+            .connection
+            .send_request(&request, scheme, None, unsent.is_none())
+            .map_err(|error| anyhow!("no stream: {error:?}"))?;
         let (mut partial, mut response) = (Partial::default(), std::mem::take(&mut self.response));
         while !partial.is_whole {
-            self.turn(socket, &mut |connection, event| partial.take(asked, event, connection, &mut response))?;
+            // The output has room again once it was written: an answer is waited for when the windows are closed.
+            while let Some(rest) = unsent {
+                let sent = self.connection.send_data(id, rest, true);
+                unsent = Some(&rest[sent..]).filter(|rest| !rest.is_empty());
+                self.flush(socket)?;
+                if sent == 0 {
+                    break;
+                }
+            }
+            self.turn(socket, &mut |connection, event| partial.take(id, event, connection, &mut response))?;
+            *has_begun |= partial.has_begun;
         }
-        self.connection.release(asked, Code::NO_ERROR);
+        self.connection.release(id, Code::NO_ERROR);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let fields = response.fields.iter().map(|(name, value)| (text(name).to_ascii_lowercase(), text(value))).collect();
         let reply = Reply {
@@ -71,12 +100,17 @@ impl Http2 {
         Ok(reply)
     }
 
-    /// Sends what is to be sent, waits for something, and takes it.
-    fn turn(&mut self, socket: &mut Socket, take: &mut dyn FnMut(&mut Connection, Event) -> Result<()>) -> Result<()> {
+    fn flush(&mut self, socket: &mut Socket) -> Result<()> {
         while !self.connection.output().is_empty() {
             let count = socket.write(self.connection.output())?;
             self.connection.wrote(count);
         }
+        Ok(())
+    }
+
+    /// Sends what is to be sent, waits for something, and takes it.
+    fn turn(&mut self, socket: &mut Socket, take: &mut dyn FnMut(&mut Connection, Event) -> Result<()>) -> Result<()> {
+        self.flush(socket)?;
         let count = socket.read(&mut self.room)?;
         if count == 0 {
             bail!("the connection was closed");
@@ -102,6 +136,7 @@ impl Partial {
             Event::Response { id, end } if id == asked => {
                 connection.take_response(response);
                 self.is_whole = end;
+                self.has_begun = true;
             }
             Event::Data { id, end } if id == asked => {
                 let count = connection.data(id).len();

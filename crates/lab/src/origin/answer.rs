@@ -39,6 +39,12 @@ pub(super) struct Pace {
     pub(super) piece: usize,
     /// The connection is closed after so many bytes of the body.
     pub(super) cut: Option<u64>,
+    /// It is reset there.
+    pub(super) resets: bool,
+    /// It is closed, and nothing is sent.
+    pub(super) mute: bool,
+    /// The answer is sent before the request's body is read.
+    pub(super) hasty: bool,
     /// The connection is closed behind the answer.
     pub(super) close: bool,
 }

@@ -116,7 +116,7 @@ pub const ENTRIES: &[Entry] = &[
     Entry { path: "/large", about: "64 MB that nothing compresses", make: |seed| Item::Fresh(vec![large(seed)]) },
     Entry {
         path: "/made",
-        about: "as asked: ?bytes= chunk= piece= pause_ms= delay_ms= type= kind= status= header= trailer= cut= close= length= early=",
+        about: "as asked: ?bytes= chunk= piece= pause_ms= delay_ms= type= kind= stamp= status= header= trailer= cut= reset= mute= hasty= close= length= early=",
         make: |_| Item::Action(Action::Made),
     },
     Entry { path: "/echo", about: "the request's head and body", make: |_| Item::Action(Action::Echo) },

@@ -13,6 +13,7 @@ use std::cell::OnceCell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use terse_http::h2::PREFACE;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -120,6 +121,11 @@ impl Connection {
         }
         let Some(length) = job.body else { return self.refuse().await };
         let answer = match job.what {
+            What::Answer(answer) if answer.pace.hasty => {
+                self.send(&answer, job.head_only, !job.modern, job.close).await?;
+                self.body(length, |_| ()).await?;
+                return Ok(!job.close);
+            }
             What::Answer(answer) => {
                 self.body(length, |_| ()).await?;
                 answer
@@ -146,8 +152,15 @@ impl Connection {
             }
             What::Upgrade(protocol) => return self.tunnel(&protocol).await,
         };
+        if answer.pace.mute {
+            return Ok(false);
+        }
         let close = job.close || answer.pace.close || (answer.framing == Framing::Close);
         self.send(&answer, job.head_only, !job.modern, close).await?;
+        if answer.pace.resets && answer.pace.cut.is_some() {
+            // Closed with this set, it is reset.
+            rustix::net::sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO))?;
+        }
         Ok(!close && answer.pace.cut.is_none())
     }
 

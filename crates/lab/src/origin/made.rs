@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `bytes` | length of the body (1000) |
 //! | `kind` | `text` (a script, over and over; stamped, so that no two are the same), `noise` (does not compress), `zero` |
+//! | `stamp` | the number that a text is stamped with, instead of the request's: the same number gives the same bytes ([`Bodies`]) |
 //! | `type` | Content-Type (`text/plain`); empty: none |
 //! | `chunk` | chunked, in chunks of so many bytes |
 //! | `piece` | with a length: the bytes sent between two pauses |
@@ -15,6 +16,9 @@
 //! | `early` | a status such as 103, sent before the answer |
 //! | `length` | another Content-Length than the true one; `0` with `close=1`: none, the end of the connection ends the body |
 //! | `cut` | the connection is closed after so many bytes of the body |
+//! | `reset` | `1`: where it is cut, it is reset |
+//! | `mute` | `1`: the connection is closed, and nothing is sent |
+//! | `hasty` | `1`: the answer is sent before the request's body is read |
 //! | `close` | `1`: the connection is closed behind the answer, and says so |
 
 use super::answer::{Answer, Body, Framing, Pace, head};
@@ -48,6 +52,7 @@ impl Blocks {
             other => return Err(format!("kind={other}: text, noise or zero")),
         };
         let none = matches!(wish.status, 100..200 | 204 | 304);
+        let count = wish.stamp.unwrap_or(count);
         let body = Body { block, stamps, count, start: 0, bytes: if none { 0 } else { wish.bytes } };
         let framing = match wish.chunk {
             Some(chunk) if request.modern => Framing::Chunks(chunk.max(1)),
@@ -59,10 +64,39 @@ impl Blocks {
     }
 }
 
+/// What `/made` of an origin sends, for those who compare.
+#[derive(Debug)]
+pub struct Bodies(Blocks);
+
+impl Bodies {
+    /// Of the origin with this seed.
+    pub fn new(seed: u64) -> Bodies {
+        Bodies(Blocks::new(seed))
+    }
+
+    /// The text with a stamp.
+    pub fn text(&self, stamp: u64, bytes: usize) -> Vec<u8> {
+        let (block, stamps) = &self.0.text;
+        whole(&Body { block: block.clone(), stamps: Rc::clone(stamps), count: stamp, start: 0, bytes: bytes as u64 })
+    }
+
+    /// What does not compress.
+    pub fn noise(&self, bytes: usize) -> Vec<u8> {
+        whole(&Body { block: self.0.noise.clone(), bytes: bytes as u64, ..Body::default() })
+    }
+}
+
+fn whole(body: &Body) -> Vec<u8> {
+    let mut out = Vec::new();
+    while body.put(out.len() as u64, usize::MAX, &mut out) > 0 {}
+    out
+}
+
 /// The parameters.
 struct Wish {
     bytes: u64,
     kind: String,
+    stamp: Option<u64>,
     content_type: String,
     chunk: Option<usize>,
     pace: Pace,
@@ -78,6 +112,7 @@ impl Wish {
         let mut wish = Wish {
             bytes: 1000,
             kind: "text".into(),
+            stamp: None,
             content_type: "text/plain".into(),
             chunk: None,
             pace: Pace::default(),
@@ -92,6 +127,7 @@ impl Wish {
             match &*name {
                 "bytes" => wish.bytes = number()?,
                 "kind" => wish.kind = value.into_owned(),
+                "stamp" => wish.stamp = Some(number()?),
                 "type" => wish.content_type = value.into_owned(),
                 "chunk" => wish.chunk = Some(number()? as usize),
                 "piece" => wish.pace.piece = number()? as usize,
@@ -101,6 +137,9 @@ impl Wish {
                 "early" => wish.early = Some(number()? as u16),
                 "length" => wish.length = Some(number()?),
                 "cut" => wish.pace.cut = Some(number()?),
+                "reset" => wish.pace.resets = value == "1",
+                "mute" => wish.pace.mute = value == "1",
+                "hasty" => wish.pace.hasty = value == "1",
                 "close" => wish.pace.close = value == "1",
                 "header" | "trailer" => {
                     let lines = if name == "header" { &mut wish.fields } else { &mut wish.trailers };

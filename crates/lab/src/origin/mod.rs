@@ -15,6 +15,7 @@ mod request;
 mod tally;
 mod validators;
 
+pub use made::Bodies;
 pub use tally::Tally;
 
 use crate::cores;
@@ -108,6 +109,11 @@ impl Drop for Origin {
             let _ = thread.join();
         }
     }
+}
+
+/// The sum that `/sink` answers of a body.
+pub fn sum(body: &[u8]) -> u64 {
+    validators::sum(body)
 }
 
 fn run(listeners: Vec<TcpListener>, (catalog, only_http2): (Catalog, bool), tally: Arc<Tally>, mut stopped: watch::Receiver<()>) {
