@@ -3,6 +3,7 @@
 //! Invariant: whatever changes the whole process runs on its first thread, before any other is started.
 
 pub mod accepted;
+mod container;
 pub mod daemon;
 pub mod http2;
 pub mod identity;

@@ -135,7 +135,7 @@ pub static KEYWORDS: &[Keyword] = &[
     done(
         "tune.memory.buffers",
         "<bytes>",
-        "The most bytes that may wait in the process; a quarter of the machine's memory by default.",
+        "The most bytes that may wait in the process; a quarter of the machine's or the container's memory by default.",
         |args, scope| {
             let bytes = args.size("<bytes>")?;
             let bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes >= 1 << 20);

@@ -3,9 +3,11 @@
 //! A connection costs two descriptors: the client's and the server's; a pipe costs two. What else is open (listeners, logs, checks, the runtime's own)
 //! is counted once. What nothing is said of is computed as HAProxy computes it.
 
+use super::container;
 use super::settings::ProcessSettings;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
+use std::path::Path;
 use terse_proxy::splice::Spliced;
 
 /// The limits in force.
@@ -287,13 +289,17 @@ pub fn limit_memory(mib: u64) -> Result<(), Refusal> {
     setrlimit(Resource::Data, limit).map_err(|error| Refusal::Memory { mib, error: error.into() })
 }
 
-/// The bytes that may wait in the process when nothing says: a quarter of the machine's memory, or half of what `-m` leaves beside
-/// the program itself.
+/// The bytes that may wait in the process when nothing says: a quarter of the machine's memory or of the container's, or half of what `-m`
+/// leaves beside the program itself.
 pub fn buffer_memory(limit_mib: Option<u64>) -> usize {
     let system = rustix::system::sysinfo();
     let bytes = match limit_mib.map(|mib| mib.saturating_mul(1 << 20)) {
         Some(limit) => limit.saturating_sub(PROGRAM_BYTES).max(limit / 4) / 2,
-        None => (system.totalram as u64).saturating_mul(system.mem_unit.max(1).into()) / 4,
+        None => {
+            let machine = (system.totalram as u64).saturating_mul(system.mem_unit.max(1).into());
+            let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+            container::memory(&groups, Path::new("/sys/fs/cgroup")).map_or(machine, |bytes| bytes.min(machine)) / 4
+        }
     };
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
