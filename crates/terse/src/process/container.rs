@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 /// Bytes; none where nothing limits it. `groups` is what `/proc/self/cgroup` says, `root` where control groups are mounted.
-pub fn memory(groups: &str, root: &Path) -> Option<u64> {
+pub(super) fn memory(groups: &str, root: &Path) -> Option<u64> {
     groups.lines().filter_map(|line| of_group(line, root)).min()
 }
 
