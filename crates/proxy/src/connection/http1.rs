@@ -2,9 +2,9 @@
 
 use super::downstream::ClientConnection;
 use super::{detect, linger};
-use crate::exchange::{After, Client};
+use crate::exchange::{After, Client, cancel};
 use crate::io::{Buffer, clock};
-use crate::phase::serve::{self, Before};
+use crate::phase::serve::{self, Before, Cut};
 use crate::phase::{finish, record};
 use crate::registry::{Place, Registry};
 use crate::session::Session;
@@ -13,6 +13,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
+use terse_http::h1::{self, Parsed};
 use terse_message::Who;
 
 /// Serves requests, as long as they come. While it has been waiting for one for more than a moment, a connection is this future and nothing
@@ -42,7 +43,10 @@ pub async fn serve(client: &mut ClientConnection, session: &Rc<Session>) -> bool
                 break;
             }
         }
-        match Box::pin(converse(client, session, &mut idle_since)).await {
+        let began = clock::now();
+        // Boxed, so that half a request costs what an idle connection does, and little more.
+        let cut = if is_half(client, session) { Box::pin(rest_of_head(client, session, began)).await } else { None };
+        match Box::pin(converse(client, session, &mut idle_since, began, cut)).await {
             After::Request => {}
             After::Close | After::Linger => break,
             After::Reset => {
@@ -73,20 +77,28 @@ const MOMENT: Duration = Duration::from_millis(10);
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// One request after the other, as long as the next one comes soon.
-async fn converse(client: &mut ClientConnection, session: &Rc<Session>, idle_since: &mut Instant) -> After {
+async fn converse(
+    client: &mut ClientConnection,
+    session: &Rc<Session>,
+    idle_since: &mut Instant,
+    mut began: Instant,
+    mut cut: Option<Cut>,
+) -> After {
     let mut place = Registry::enter(session);
     loop {
         if session.requests.get() > 0 {
             record::accepted(session);
         }
-        let after = exchange(client, session, &mut place, *idle_since).await;
+        let before = Before { cancel: &session.cancel, idle_since: *idle_since, began, cut: cut.take() };
+        let after = exchange(client, session, &mut place, before).await;
         if after != After::Request {
             return after;
         }
         *idle_since = clock::now();
         let moment = keep_alive(session).map_or(MOMENT, |limit| limit.min(MOMENT));
         match wait(client, session, Some(moment)).await {
-            Arrival::Bytes => {}
+            Arrival::Bytes if is_half(client, session) => return After::Request,
+            Arrival::Bytes => began = clock::now(),
             Arrival::Late => return After::Request,
             Arrival::Nothing => return After::Close,
         }
@@ -94,15 +106,57 @@ async fn converse(client: &mut ClientConnection, session: &Rc<Session>, idle_sin
 }
 
 /// One request and its response.
-async fn exchange(connection: &mut ClientConnection, session: &Rc<Session>, place: &mut Place, idle_since: Instant) -> After {
+async fn exchange(connection: &mut ClientConnection, session: &Rc<Session>, place: &mut Place, before: Before<'_>) -> After {
     let mut client = Client::new(connection, session.worker.take_scratch());
-    let served = serve::run(&mut client, session, place, Before { cancel: &session.cancel, idle_since }).await;
+    let served = serve::run(&mut client, session, place, before).await;
     session.worker.give_scratch(client.take_out());
     if served.after == After::Linger {
         let rest = client.take_rest();
         Box::pin(linger::linger(connection, session, rest, served.held_back)).await;
     }
     served.after
+}
+
+/// Whether the head of a request has begun to come, and more of it must come before anything can be said of it.
+fn is_half(client: &ClientConnection, session: &Session) -> bool {
+    let bytes = client.buffer.filled();
+    // Nearly all heads come whole, and most of them without anything behind them.
+    if bytes.ends_with(HEAD_END) || client.buffer.is_full() || memchr::memmem::find(bytes, HEAD_END).is_some() {
+        return false;
+    }
+    let worker = &session.worker;
+    let mut request = worker.requests.take().unwrap_or_default();
+    let parsed = h1::parse_request_with(bytes, &mut request, session.frontend().reading);
+    worker.requests.give(request.fields.capacity(), || {
+        request.clear();
+        request
+    });
+    parsed == Ok(Parsed::Partial)
+}
+
+/// What ends a head.
+const HEAD_END: &[u8] = b"\r\n\r\n";
+
+/// Waits for the rest of a head that [is half](is_half) there; what ended that, if it was not the head's end. The exchange is listed
+/// meanwhile, and can be ended.
+async fn rest_of_head(client: &mut ClientConnection, session: &Rc<Session>, began: Instant) -> Option<Cut> {
+    let mut place = Registry::enter(session);
+    let figures = place.figures();
+    figures.open(session.worker.number_stream(), began);
+    let timeouts = &session.frontend().timeouts;
+    client.timer.set(timeouts.request.or(timeouts.client));
+    let waited = cancel::until!(&session.cancel, async {
+        loop {
+            if let Err(broken) = client.more().await {
+                return Some(Cut::Broken(broken));
+            }
+            if !is_half(client, session) {
+                return None;
+            }
+        }
+    });
+    figures.close();
+    waited.unwrap_or_else(|who| Some(Cut::Cancelled(who)))
 }
 
 /// How long a client may be silent before its next request.

@@ -114,7 +114,8 @@ async fn run(job: Job) {
             let mut client = Client::with_head(&mut connection, &mut request, session.worker.take_scratch());
             let mut place = Registry::enter_stream(&session, cancel.clone());
             // What follows on its connection is no matter of the exchange.
-            serve::run(&mut client, &session, &mut place, Before { cancel: &cancel, idle_since }).await;
+            serve::run(&mut client, &session, &mut place, Before { cancel: &cancel, idle_since, began: clock::now(), cut: None })
+                .await;
             session.worker.give_scratch(client.take_out());
             session.worker.requests.give(request.fields.capacity(), || {
                 request.clear();

@@ -28,6 +28,8 @@ pub struct Client<'c> {
     stored: (Framing, Buffer),
     out: Vec<u8>,
     limit: Cell<Option<Duration>>,
+    /// How the client broke off before its head was whole.
+    broken: Option<Broken>,
 }
 
 /// Why there is no request.
@@ -42,7 +44,15 @@ pub enum NoRequest {
 impl<'c> Client<'c> {
     /// A side of which nothing is known yet, which writes by way of `out`, an empty buffer.
     pub fn new(connection: &'c mut ClientConnection, out: Vec<u8>) -> Client<'c> {
-        Client { connection, arrived: None, framing: Framing::Done, stored: Default::default(), out, limit: Cell::new(None) }
+        Client {
+            connection,
+            arrived: None,
+            framing: Framing::Done,
+            stored: Default::default(),
+            out,
+            limit: Cell::new(None),
+            broken: None,
+        }
     }
 
     /// The side of a request whose head has arrived.
@@ -88,11 +98,19 @@ impl<'c> Client<'c> {
                 Parsed::Partial if buffer.is_full() => return Err(NoRequest::Malformed(Malformed::HeadTooLarge)),
                 Parsed::Partial => {}
             }
+            if let Some(broken) = self.broken.take() {
+                return Err(NoRequest::Broken(broken));
+            }
             if !std::mem::replace(&mut waits, true) {
                 self.connection.timer.set(limit);
             }
             self.more().await.map_err(NoRequest::Broken)?;
         }
+    }
+
+    /// Says that the client broke off while its head was waited for.
+    pub fn broke_off(&mut self, broken: Broken) {
+        self.broken = Some(broken);
     }
 
     /// Reads more, under the deadline that the timer has.

@@ -1,9 +1,8 @@
 //! One exchange: the phases of a request and its response, from its head to its line in the log.
 
-use crate::exchange::{After, Cancel, Client, Ended, cancel};
+use crate::exchange::{After, Broken, Cancel, Client, Ended, cancel};
 use crate::facts::Times;
 use crate::inspection::lend_if;
-use crate::io::clock;
 use crate::log::Origin;
 use crate::phase::prepare::Exchange;
 use crate::phase::{answer, assign, finish, judge, persist, prepare, read, record, retry, route, transfer};
@@ -24,6 +23,19 @@ pub struct Before<'a> {
     pub cancel: &'a Cancel,
     /// The time from which on its connection was idle.
     pub idle_since: Instant,
+    /// The time of its first byte.
+    pub began: Instant,
+    /// What ended the wait for its head, where that was waited for before and did not come.
+    pub cut: Option<Cut>,
+}
+
+/// What ends the wait for a request's head.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cut {
+    /// The client.
+    Broken(Broken),
+    /// A word from outside.
+    Cancelled(Who),
 }
 
 /// What an exchange leaves behind.
@@ -36,11 +48,16 @@ pub struct Served {
 
 /// Serves one request, and counts and logs it.
 pub async fn run(client: &mut Client<'_>, session: &Rc<Session>, place: &mut Place, before: Before<'_>) -> Served {
-    let mut stream = Stream::counted(session, clock::now(), place.figures());
+    let mut stream = Stream::counted(session, before.began, place.figures());
     stream.facts.figures.open(stream.facts.id, stream.facts.times.start);
     stream.facts.times.handshake_ms = session.handshake_ms.take();
     stream.facts.times.idle_ms = Times::between(Some(before.idle_since), Some(stream.facts.times.start));
     session.requests.set(session.requests.get() + 1);
+    match before.cut {
+        Some(Cut::Broken(broken)) => client.broke_off(broken),
+        Some(Cut::Cancelled(who)) => before.cancel.set(who),
+        None => {}
+    }
     let served = cancel::until!(before.cancel, async {
         let served = match read::head(client, &mut stream).await {
             Ok(()) => phases(client, &mut stream).await,

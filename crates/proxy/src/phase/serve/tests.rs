@@ -3,6 +3,7 @@
 use super::*;
 use crate::connection::downstream::ClientConnection;
 use crate::io::Transport;
+use crate::io::clock;
 use crate::registry::Registry;
 use crate::trial;
 use crate::worker::{Control, Shared, Worker};
@@ -190,7 +191,7 @@ fn cut_at(case: &'static Case, folder: &Path, n: usize) -> (Outcome, bool) {
                 let mut side = Client::new(&mut connection, Vec::new());
                 let mut place = Registry::enter(&session);
                 let cancel = session.cancel.clone();
-                let before = Before { cancel: &cancel, idle_since: clock::now() };
+                let before = Before { cancel: &cancel, idle_since: clock::now(), began: clock::now(), cut: None };
                 let mut serving = pin!(run(&mut side, &session, &mut place, before));
                 let (mut polls, mut cut) = (0, false);
                 let waiting = poll_fn(|cx| {
