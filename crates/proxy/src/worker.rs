@@ -264,7 +264,8 @@ const MOST_CLEARED: usize = 64;
 const TOLD_ANEW: Duration = Duration::from_secs(30);
 
 impl Worker {
-    pub(crate) fn new(plan: Arc<Plan>, index: usize, shared: Shared) -> Rc<Worker> {
+    /// A worker that nothing has been done for; someone must drive its [wheel](Worker::wheel).
+    pub fn new(plan: Arc<Plan>, index: usize, shared: Shared) -> Rc<Worker> {
         let pools = Pools {
             small: Pool::new(plan.process.buffer_bytes, plan.memory.clone()),
             tiny: Pool::new(TINY_BYTES.min(plan.process.buffer_bytes), plan.memory.clone()),

@@ -82,7 +82,7 @@ pub fn run(options: &Options) -> Result<bool> {
     for (program, is_terse) in [(Some(&options.terse), true), (options.haproxy.as_ref(), false)] {
         let Some(program) = program else { continue };
         let proxy = Proxy::start(program, is_terse, origin.addresses())?;
-        let before = proxy.settled()?;
+        let before = proxy.warm()?;
         courses.push(Course {
             proxy,
             ledger: Ledger::default(),

@@ -140,7 +140,17 @@ impl Proxy {
         })
     }
 
-    /// What it holds before there was any work: the least of some looks, since checks of servers come and go.
+    /// What it holds once it has been reloaded, before there was any work: what a process opens once and keeps is not left over.
+    pub(super) fn warm(&self) -> Result<Rest> {
+        let first = self.settled()?;
+        self.reload()?;
+        if !wait_until(PATIENCE, || self.rest().is_ok_and(|rest| rest.processes <= first.processes)) {
+            bail!("the former process stays: {}", self.said());
+        }
+        self.settled()
+    }
+
+    /// What it holds now, without work: the least of some looks, since checks of servers come and go.
     pub(super) fn settled(&self) -> Result<Rest> {
         let mut least = self.rest()?;
         for _ in 0..LOOKS {
