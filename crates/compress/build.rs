@@ -4,7 +4,9 @@ fn main() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
     println!("cargo:rerun-if-changed={path}");
     let lock = std::fs::read_to_string(path).unwrap_or_default();
-    for (package, variable) in [("zlib-rs", "ZLIB_RS_VERSION"), ("libdeflate-sys", "LIBDEFLATE_VERSION")] {
+    for (package, variable) in
+        [("zlib-rs", "ZLIB_RS_VERSION"), ("libdeflate-sys", "LIBDEFLATE_VERSION"), ("mbrotli", "MBROTLI_VERSION")]
+    {
         println!("cargo:rustc-env={variable}={}", version(&lock, package).unwrap_or("unknown"));
     }
 }

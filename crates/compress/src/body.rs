@@ -164,7 +164,7 @@ impl Compressor {
         let fits = known_bytes.is_none_or(|bytes| bytes <= collect_bytes as u64) && !plan.coding.is_identity();
         let state = match fits {
             true => State::Collecting(Collected::Own(Vec::new())),
-            false => State::Streaming((engine.stream)(plan.level, &place.pool)),
+            false => State::Streaming((engine.stream)(plan.level, known_bytes, &place.pool)),
         };
         let known_bytes = known_bytes.and_then(|bytes| usize::try_from(bytes).ok());
         let collect_bytes = known_bytes.unwrap_or(collect_bytes).min(collect_bytes);
@@ -448,7 +448,7 @@ impl Compressor {
     }
 
     fn new_coder(&self) -> Box<dyn Coder> {
-        (self.engine.stream)(self.plan.level, &self.place.pool)
+        (self.engine.stream)(self.plan.level, self.known_bytes.map(|bytes| bytes as u64), &self.place.pool)
     }
 
     /// Whether work of that length is done in place, and at one go.

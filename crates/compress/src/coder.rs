@@ -93,8 +93,8 @@ pub trait Coder: Send {
     fn history_memory(&self) -> usize;
 }
 
-/// Makes an incremental coder.
-pub type MakeStream = fn(Level, &Arc<Pool>) -> Box<dyn Coder>;
+/// Makes an incremental coder of a body, whose length may be known.
+pub type MakeStream = fn(Level, Option<u64>, &Arc<Pool>) -> Box<dyn Coder>;
 
 /// Appends the coded form of a whole body to a buffer.
 pub type CodeWhole = fn(&[u8], Level, &Pool, &mut Vec<u8>) -> Result<(), CoderFault>;
@@ -121,25 +121,25 @@ pub struct Engine {
 pub const ENGINES: &[Engine] = &[
     deflate_engine(
         Coding::Gzip,
-        |level, pool| deflate::stream(Format::Gzip, level, pool),
+        |level, _, pool| deflate::stream(Format::Gzip, level, pool),
         |input, level, pool, out| whole::code(Format::Gzip, input, level, pool, out),
         |input, level, pool| parts::own(Format::Gzip, input, level, pool),
     ),
     deflate_engine(
         Coding::Deflate,
-        |level, pool| deflate::stream(Format::Zlib, level, pool),
+        |level, _, pool| deflate::stream(Format::Zlib, level, pool),
         |input, level, pool, out| whole::code(Format::Zlib, input, level, pool, out),
         |input, level, pool| parts::own(Format::Zlib, input, level, pool),
     ),
     deflate_engine(
         Coding::RawDeflate,
-        |level, pool| deflate::stream(Format::Raw, level, pool),
+        |level, _, pool| deflate::stream(Format::Raw, level, pool),
         |input, level, pool, out| whole::code(Format::Raw, input, level, pool, out),
         |input, level, pool| parts::own(Format::Raw, input, level, pool),
     ),
     Engine {
         coding: Coding::Zstd,
-        stream: zstd::stream,
+        stream: |level, _, pool| zstd::stream(level, pool),
         whole: zstd::whole,
         parts: zstd::parts,
         stream_cost_ns: zstd::COST_NS,
@@ -148,16 +148,16 @@ pub const ENGINES: &[Engine] = &[
     },
     Engine {
         coding: Coding::Brotli,
-        stream: |level, _| brotli::stream(level),
-        whole: |input, level, _, out| brotli::whole(input, level, out),
-        parts: |_, level, _| Some(brotli::parts(level)),
+        stream: brotli::stream,
+        whole: brotli::whole,
+        parts: |body, level, pool| Some(brotli::parts(body, level, pool)),
         stream_cost_ns: brotli::COST_NS,
         whole_cost_ns: brotli::COST_NS,
         quick_cost_ns: |_, _| None,
     },
     Engine {
         coding: Coding::Identity,
-        stream: |_, _| Box::new(identity::Identity),
+        stream: |_, _, _| Box::new(identity::Identity),
         whole: |input, _, _, out| {
             out.extend_from_slice(input);
             Ok(())

@@ -408,9 +408,9 @@ impl<'a> Effective<'a> {
         }
     }
 
-    /// The most that may be tried for: `tune.comp.maxlevel`, or what the coding has.
-    pub fn most_level(&self, coding: Coding) -> Level {
-        self.process.max_level.map_or(Level(*coding.entry().levels.end()), Level)
+    /// The most that may be tried for in idle time, where `tune.comp.maxlevel` says it.
+    pub fn most_level(&self) -> Level {
+        Level(self.process.max_level.unwrap_or(u8::MAX))
     }
 
     /// What is said about the memory of compressed bodies.

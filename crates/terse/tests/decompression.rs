@@ -278,7 +278,7 @@ fn each_part_before_a_pause() {
         // The head comes before the body.
         assert_eq!(client.head().status, 200);
         let engine = Engine::of(Coding::of_word(coding).unwrap());
-        let mut coder = (engine.stream)(Level(3), &std::sync::Arc::new(Pool::new(Tuning::default())));
+        let mut coder = (engine.stream)(Level(3), None, &std::sync::Arc::new(Pool::new(Tuning::default())));
         for size in [1, 30, 700, 4000] {
             let (part, mut coded) = (page(size), Vec::new());
             coder.push(&part, &mut coded, terse_compress::coder::Flush::Sync).unwrap();

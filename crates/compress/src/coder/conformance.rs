@@ -114,7 +114,7 @@ impl Streams for Face {
     }
 
     fn open(&self, level: u8) -> Box<dyn Stream> {
-        Box::new(Incremental((self.engine.stream)(Level(level), &self.pool)))
+        Box::new(Incremental((self.engine.stream)(Level(level), None, &self.pool)))
     }
 }
 
@@ -195,7 +195,7 @@ fn a_coder_that_makes_itself_small_holds_what_it_says() {
     let body = mixed(20_000);
     for engine in ENGINES {
         for keep in [Keep::History, Keep::Nothing] {
-            let (mut coder, mut out) = ((engine.stream)(Level(6), &Arc::new(Pool::new(Tuning::default()))), Vec::new());
+            let (mut coder, mut out) = ((engine.stream)(Level(6), None, &Arc::new(Pool::new(Tuning::default()))), Vec::new());
             for piece in body.chunks(500) {
                 coder.push(piece, &mut out, Flush::Sync).unwrap();
                 coder.lighten(keep);

@@ -43,9 +43,7 @@ fn zstd() -> String {
 }
 
 fn brotli() -> String {
-    // A byte for the first number, twelve bits for each of the others.
-    let version = brotlic::BrotliEncoder::version();
-    format!("brotli-{}.{}.{}", version >> 24, version >> 12 & 0xfff, version & 0xfff)
+    concat!("mbrotli-", env!("MBROTLI_VERSION")).to_owned()
 }
 
 #[cfg(test)]

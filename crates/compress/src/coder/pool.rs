@@ -8,6 +8,7 @@
 use crate::idle::Idle;
 use crate::settings::Process;
 use libdeflater::{CompressionLvl, Compressor};
+use mbrotli::EncoderConfig;
 use std::sync::{Mutex, PoisonError};
 use terse_deflate::Encoder;
 use zlib_rs::{Deflate, DeflateConfig};
@@ -47,6 +48,7 @@ pub struct Pool {
     owns: [Shelf<Encoder>; 1 + *terse_deflate::LEVELS.end() as usize],
     /// Of any level: a state is given its level when it is taken.
     zstds: Shelf<CCtx<'static>>,
+    brotlis: [Shelf<mbrotli::Compressor>; 12],
 }
 
 impl Pool {
@@ -54,7 +56,14 @@ impl Pool {
     pub fn new(tuning: Tuning) -> Pool {
         // zlib has no raw stream with a window of 256 bytes.
         let tuning = Tuning { window_bits: tuning.window_bits.clamp(9, 15), memory_level: tuning.memory_level.clamp(1, 9) };
-        Pool { tuning, streams: Default::default(), wholes: Default::default(), owns: Default::default(), zstds: Shelf::default() }
+        Pool {
+            tuning,
+            streams: Default::default(),
+            wholes: Default::default(),
+            owns: Default::default(),
+            zstds: Shelf::default(),
+            brotlis: Default::default(),
+        }
     }
 
     pub(super) fn tuning(&self) -> Tuning {
@@ -117,6 +126,25 @@ impl Pool {
         self.wholes.iter().for_each(Shelf::trim);
         self.owns.iter().for_each(Shelf::trim);
         self.zstds.trim();
+        self.brotlis.iter().for_each(Shelf::trim);
+    }
+
+    /// A state of brotli; none when it cannot be so. Levels are 0 to 11.
+    pub(super) fn take_brotli(&self, level: u8, config: EncoderConfig) -> Option<mbrotli::Compressor> {
+        if let Some(mut state) = self.brotlis.get(usize::from(level)).and_then(Shelf::take)
+            && state.reconfigure(config).is_ok()
+        {
+            return Some(state);
+        }
+        mbrotli::Compressor::new(config).ok()
+    }
+
+    pub(super) fn give_brotli(&self, level: u8, state: mbrotli::Compressor) {
+        if let Some(shelf) = self.brotlis.get(usize::from(level))
+            && state.retained_bytes() <= MAX_IDLE_BROTLI_BYTES
+        {
+            shelf.give(state);
+        }
     }
 
     pub(super) fn give_whole(&self, level: u8, state: Compressor) {
@@ -128,6 +156,9 @@ impl Pool {
 
 /// A state of zstd that is larger is not kept: it has been at a high level.
 const MAX_IDLE_ZSTD_BYTES: usize = 4 << 20;
+
+/// The same for brotli: it has had a long window, or been at one of the levels that few bodies see.
+const MAX_IDLE_BROTLI_BYTES: usize = 4 << 20;
 
 /// Bytes of a state of zlib-rs: its tables, the window and its chains, the symbols of a block.
 pub(super) const fn stream_memory(tuning: Tuning) -> usize {

@@ -233,7 +233,7 @@ fn the_fields_of_a_gzip_head_are_read_and_their_checksum_checked() {
 #[test]
 fn what_was_flushed_comes_out_at_once() {
     for coding in [Coding::Gzip, Coding::Deflate, Coding::RawDeflate, Coding::Zstd, Coding::Brotli] {
-        let mut coder = (Engine::of(coding).stream)(Level(3), &Arc::new(Pool::new(Tuning::default())));
+        let mut coder = (Engine::of(coding).stream)(Level(3), None, &Arc::new(Pool::new(Tuning::default())));
         let mut decoder = decoder(coding).unwrap();
         for (bytes, room) in [(1, 1 << 16), (30, 7), (700, 1 << 16), (4000, 1 << 16), (4000, 100), (50_000, 1 << 16), (1, 1)] {
             for body in [mixed(bytes), b"again ".iter().copied().cycle().take(bytes).collect()] {

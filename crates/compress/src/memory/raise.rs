@@ -61,14 +61,12 @@ impl Raiser {
 
 /// The highest level that is worth its time where there is enough of it.
 fn best(coding: Coding) -> Level {
-    let levels = &coding.entry().levels;
-    // zstd above 16 wins a thousandth and takes twice as long; brotli's states above 7 are 17 MB and larger.
-    let most = match coding {
+    // zstd above 16 wins a thousandth and takes twice as long. Brotli's 10 and 11 are no levels that the configuration names: they are for this.
+    Level(match coding {
         Coding::Zstd => 16,
-        Coding::Brotli => 7,
-        _ => *levels.end(),
-    };
-    Level(most)
+        Coding::Brotli => 11,
+        _ => *coding.entry().levels.end(),
+    })
 }
 
 /// A body that could do with a better form. Whatever becomes of it, the memory is told.

@@ -337,7 +337,7 @@ impl Whole {
             Some(parts) if has_room(parts.memory()) => return Task::Parts { parts, coding, input, at: 0 },
             Some(_) => {}
             None => {
-                let coder = (self.engine.stream)(self.level, &self.pool);
+                let coder = (self.engine.stream)(self.level, Some(input.bytes().len() as u64), &self.pool);
                 if has_room(coder.full_memory()) {
                     return Task::Stream { coder, coding, input, at: 0, flush: Flush::Finish, lighten: None };
                 }

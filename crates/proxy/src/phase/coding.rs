@@ -96,7 +96,7 @@ fn remembrance(
     }
     let remembrance = Remembrance::new(memory.clone(), &backend.owner, settings.least_level(plan, session.worker.pace()));
     Ok(match session.worker.raiser() {
-        Some(raiser) => remembrance.with_raiser(raiser.clone(), settings.most_level(plan.coding)),
+        Some(raiser) => remembrance.with_raiser(raiser.clone(), settings.most_level()),
         None => remembrance,
     })
 }
