@@ -35,6 +35,11 @@ pub(super) fn usual(level: u8) -> Result<Box<dyn Coder>, Fault> {
     Ok(Box::new(Usual { level, own: [const { None }; 1 + *terse_deflate::LEVELS.end() as usize], whole }))
 }
 
+/// The level of our own coder with the number of gzip's: its second, which is quick, is none of those.
+fn own_level(level: u8) -> u8 {
+    level.saturating_add(u8::from(level > 1)).clamp(*terse_deflate::LEVELS.start(), *terse_deflate::LEVELS.end())
+}
+
 /// The least level of our own coder that is taken, also for the first where that pays: our own first would leave more bytes than
 /// libdeflate's in not much less time.
 const LEAST_OWN: u8 = 2;
@@ -54,7 +59,7 @@ impl Coder for Usual {
             return self.whole.code(piece, out);
         };
         // Pieces refer back, so they need no higher level than gzip's to be as small.
-        let level = level.min(wanted);
+        let level = level.min(own_level(wanted));
         let Some(place) = self.own.get_mut(usize::from(level)) else { return Err(Fault::Engine) };
         let start = out.len();
         out.reserve(terse_deflate::bound(piece.bytes.len()));
@@ -137,7 +142,7 @@ const MIN_ROOM: usize = 4096;
 
 /// terse's own coder.
 pub(super) fn rows(level: u8) -> Result<Box<dyn Coder>, Fault> {
-    Ok(Box::new(Rows(Encoder::new(level.clamp(*terse_deflate::LEVELS.start(), *terse_deflate::LEVELS.end())))))
+    Ok(Box::new(Rows(Encoder::new(own_level(level)))))
 }
 
 struct Rows(Encoder);
