@@ -139,7 +139,7 @@ pub const ENGINES: &[Engine] = &[
     ),
     Engine {
         coding: Coding::Zstd,
-        stream: |level, _, pool| zstd::stream(level, pool),
+        stream: zstd::stream,
         whole: zstd::whole,
         parts: zstd::parts,
         stream_cost_ns: zstd::COST_NS,

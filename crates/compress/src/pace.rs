@@ -67,9 +67,10 @@ const RUSH_JOBS: usize = 8;
 pub fn level(coding: Coding, bytes: Option<u64>, pace: Pace) -> Level {
     let class = SIZES.iter().position(|&most| bytes.unwrap_or(USUAL_BYTES) <= most).unwrap_or(SIZES.len());
     let allowed = ALLOWED_NS[class][pace as usize];
-    let rungs = RUNGS[coding as usize];
+    let (rungs, most) = RUNGS[coding as usize];
     let cost = |level: &&u8| Engine::of(coding).whole_ns(Level(**level), 1);
-    Level(rungs.iter().rfind(|level| cost(level) <= allowed).or(rungs.first()).copied().unwrap_or(0))
+    let level = rungs.iter().rfind(|level| cost(level) <= allowed).or(rungs.first()).copied().unwrap_or(0);
+    Level(if class == 0 { level.min(most) } else { level })
 }
 
 /// Sizes of bodies up to which the rows of [`ALLOWED_NS`] hold; the last row is for what is larger.
@@ -78,11 +79,12 @@ const SIZES: [u64; 2] = [8 * 1024, 256 * 1024];
 const USUAL_BYTES: u64 = 64 * 1024;
 
 /// Nanoseconds that a byte may take, by size and [`Pace`]. 8 KB at 100 ns are 0.8 ms; a megabyte at 40 ns holds a thread for 40.
-const ALLOWED_NS: [[u64; 4]; 3] = [[15, 40, 70, 100], [10, 24, 40, 70], [10, 15, 24, 40]];
+const ALLOWED_NS: [[u64; 4]; 3] = [[15, 40, 60, 100], [10, 20, 40, 70], [10, 15, 24, 40]];
 
-/// The levels of each coding that are worth their time, in the order of [`Coding`].
-const RUNGS: [&[u8]; 6] = [DEFLATE, DEFLATE, DEFLATE, &[1, 3, 5, 6, 9], &[0, 1, 2, 3, 5, 6], &[0]];
-const DEFLATE: &[u8] = &[1, 3, 4, 6, 7];
+/// The levels of each coding that are worth their time, in the order of [`Coding`], and the most for bodies of the first row: above that,
+/// a twentieth of the time and more wins them a few bytes of a thousand.
+const RUNGS: [(&[u8], u8); 6] = [DEFLATE, DEFLATE, DEFLATE, (&[1, 3, 4, 6, 9], 6), (&[0, 2, 3, 4, 5, 9], 5), (&[0], 0)];
+const DEFLATE: (&[u8], u8) = (&[1, 3, 6, 9], 5);
 
 #[cfg(test)]
 mod tests {
@@ -92,8 +94,8 @@ mod tests {
     #[test]
     fn rungs_are_levels_of_their_codings() {
         for entry in CODINGS {
-            let rungs = RUNGS[entry.coding as usize];
-            assert!(rungs.is_sorted() && rungs.iter().all(|rung| entry.levels.contains(rung)), "{entry:?}");
+            let (rungs, most) = RUNGS[entry.coding as usize];
+            assert!(rungs.is_sorted() && rungs.iter().chain([&most]).all(|rung| entry.levels.contains(rung)), "{entry:?}");
         }
     }
 
@@ -107,7 +109,11 @@ mod tests {
                 }
             }
             for pace in Pace::ALL {
-                assert!(at(Some(100), pace) >= at(None, pace) && at(None, pace) >= at(Some(1 << 20), pace), "{entry:?} {pace:?}");
+                let most = Level(RUNGS[entry.coding as usize].1);
+                assert!(
+                    at(Some(100), pace) >= at(None, pace).min(most) && at(None, pace) >= at(Some(1 << 20), pace),
+                    "{entry:?} {pace:?}"
+                );
             }
         }
     }
@@ -119,6 +125,14 @@ mod tests {
         for coding in [Coding::Gzip, Coding::Brotli] {
             assert!(level(coding, Some(132_000), Pace::Rushed) <= Level(1));
         }
+    }
+
+    #[test]
+    fn each_pace_is_a_rung() {
+        let at = |coding, bytes| Pace::ALL.map(|pace| level(coding, Some(bytes), pace).0);
+        assert_eq!([8000, 132_000, 1 << 20].map(|bytes| at(Coding::Gzip, bytes)), [[1, 5, 5, 5], [1, 3, 6, 9], [1, 1, 6, 6]]);
+        assert_eq!([8000, 132_000, 1 << 20].map(|bytes| at(Coding::Zstd, bytes)), [[4, 6, 6, 6], [1, 4, 6, 9], [1, 4, 6, 6]]);
+        assert_eq!([8000, 132_000, 1 << 20].map(|bytes| at(Coding::Brotli, bytes)), [[3, 5, 5, 5], [0, 4, 5, 9], [0, 3, 4, 5]]);
     }
 
     #[test]

@@ -374,7 +374,7 @@ fn what_is_asked_for_often_is_compressed_harder_while_there_is_time() {
         (response.body.len() < first.body.len()).then_some((response, said))
     });
     assert!(gunzip(&better.body) == body("/a"));
-    assert!(said.starts_with("hit 9 "), "{said}");
+    assert!(said.starts_with("hit 10 "), "{said}");
     let shown = terse.command("show compression");
     assert_eq!(column_of(&shown, "memory", "common", "raised"), "1", "{shown}");
     terse.end();

@@ -68,7 +68,8 @@
 //!
 //! Where the machine has quicker code than libdeflate's ([`super::fast`]), that takes what is left.
 //!
-//! Levels 10 to 12 take several times as long as zlib's 9 and 9 MB of memory; they are left to what has time.
+//! Levels 10 to 12 take several times as long as zlib's 9 and 9 MB of memory; the first of them is for bodies that are made once more in
+//! idle time ([`crate::memory`]), the others win hardly anything beyond it.
 
 use super::CoderFault;
 use super::fast;
@@ -76,11 +77,11 @@ use super::frame::{Format, Frame};
 use super::pool::Pool;
 use crate::coding::Level;
 
-/// The levels of libdeflate that stand for zlib's 0 to 9.
-const LEVELS: [u8; 10] = [0, 1, 2, 3, 5, 6, 7, 8, 9, 9];
+/// The levels of libdeflate that stand for zlib's 0 to 9, and what idle time is for.
+const LEVELS: [u8; 11] = [0, 1, 2, 3, 5, 6, 7, 8, 9, 9, 10];
 
 /// Nanoseconds a byte on text, by zlib's level, for what is left to libdeflate: the most that a level takes.
-pub(super) const COST_NS: [u16; 10] = [1, 10, 15, 17, 20, 21, 22, 55, 66, 66];
+pub(super) const COST_NS: [u16; 11] = [1, 10, 15, 17, 20, 21, 22, 55, 66, 66, 200];
 
 /// The same for a body that our own coder's first two levels take: without AVX2, and rounded up. One in which nothing comes again, such as
 /// base64, takes more, up to 4.6; no sample of it is worth its time, since a body in place is a turn of its own.

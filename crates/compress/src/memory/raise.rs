@@ -61,11 +61,13 @@ impl Raiser {
 
 /// The highest level that is worth its time where there is enough of it.
 fn best(coding: Coding) -> Level {
-    // zstd above 16 wins a thousandth and takes twice as long. Brotli's 10 and 11 are no levels that the configuration names: they are for this.
+    // zstd above 16 wins a thousandth and takes twice as long. Brotli's 10 and
+    // 11 and gzip's 10 are no levels that the configuration names: they are for this.
     Level(match coding {
         Coding::Zstd => 16,
         Coding::Brotli => 11,
-        _ => *coding.entry().levels.end(),
+        Coding::Gzip | Coding::Deflate | Coding::RawDeflate => 10,
+        Coding::Identity => 0,
     })
 }
 

@@ -207,6 +207,7 @@ fn raised_by_the_thread() {
 #[test]
 fn levels_to_try_for_fit_the_body() {
     assert_eq!(Raiser::level(Coding::Gzip, Level(4), 1000), Level(4));
+    assert_eq!(Raiser::level(Coding::Gzip, Level(u8::MAX), 1_000_000), Level(10));
     let brotli = [1000, 500_000, 5_000_000].map(|bytes| Raiser::level(Coding::Brotli, Level(u8::MAX), bytes));
     assert_eq!(brotli, [11, 10, 9].map(Level));
     assert!(Raiser::level(Coding::Zstd, Level(19), 100_000) > Raiser::level(Coding::Zstd, Level(19), 50_000_000));
