@@ -45,13 +45,13 @@ defaults
     retries 1
     compression algo gzip br zstd
     compression type text/plain application/json
-    decompression direction both
+    decompression response on
 frontend one
     bind 127.0.0.1:80
     http-request wait-for-body time 1s at-least 4 if { method PUT }
     http-request set-header X-Body %[req.body_len] if { req.body -m sub x }
     http-request return status 200 content-type text/plain string hello if { path /own }
-    http-response set-header X-Seen %[res.body_len] if { path /seen }
+    http-response set-header X-Seen %[res.body_len] if { status 200 }
     default_backend h1
 frontend two
     bind 127.0.0.1:81

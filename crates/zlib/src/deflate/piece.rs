@@ -50,17 +50,20 @@ pub(crate) const fn bound(bytes: usize) -> usize {
 /// The most bytes of a stored block (section 3.2.4).
 const MAX_STORED: usize = 65_535;
 
+/// Levels of our own coder, and none.
+const OWN: usize = 1 + *terse_deflate::LEVELS.end() as usize;
+
 /// What a coder needs to be found again.
 struct Coders {
     whole: [Option<Compressor>; 10],
     stream: Option<(Manner, Deflate)>,
     /// By the level that it has itself.
-    own: [Option<Encoder>; 1 + *terse_deflate::LEVELS.end() as usize],
+    own: [Option<Encoder>; OWN],
 }
 
 thread_local! {
     static CODERS: RefCell<Coders> =
-        const { RefCell::new(Coders { whole: [const { None }; 10], stream: None, own: [const { None }; 8] }) };
+        const { RefCell::new(Coders { whole: [const { None }; 10], stream: None, own: [const { None }; OWN] }) };
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
