@@ -87,6 +87,9 @@ test: system
 	@test -n "$$H2SPEC" -o -x $(TARGET)/h2spec/h2spec || echo "  h2spec: it could not be built, which takes Go"
 	@test -x $(TARGET)/grpc/grpc || echo "  gRPC by Go: its program could not be built, which takes Go and its modules"
 	@$(TARGET)/grpc/python/bin/python -c "import grpc" 2>/dev/null || echo "  gRPC by Python: grpcio could not be fetched"
+	@test -n "$$TERSE_AUTH_REQUEST" -a -n "$$VTEST" || \
+		echo "  haproxy-auth-request's own tests: neither they nor VTest are part of this repository (TERSE_AUTH_REQUEST and VTEST name them)"
+	@test -n "$$TERSE_LUA_CORS" || echo "  haproxy-lua-cors' own tests: they are not part of this repository (TERSE_LUA_CORS names the folder)"
 	@echo "  make bench: fourteen minutes on a machine that does nothing else"
 	@echo "  make hostile: four minutes on a machine that does nothing else"
 	@echo "  make soak: eleven minutes; twenty seconds of it, without haproxy, are among the tests"
