@@ -40,7 +40,7 @@ defaults
     mode http
     timeout client 5s
     timeout server 5s
-    timeout connect 5s
+    timeout connect 20ms
     timeout http-request 5s
     retries 1
     compression algo gzip br zstd
@@ -48,7 +48,7 @@ defaults
     decompression response on
 frontend one
     bind 127.0.0.1:80
-    http-request wait-for-body time 1s at-least 4 if { method PUT }
+    http-request wait-for-body time 100ms at-least 4 if { method PUT }
     http-request set-header X-Body %[req.body_len] if { req.body -m sub x }
     http-request return status 200 content-type text/plain string hello if { path /own }
     http-response set-header X-Seen %[res.body_len] if { status 200 }
@@ -58,7 +58,7 @@ frontend two
     default_backend h2
 frontend three
     bind 127.0.0.1:82 proto h2
-    http-request wait-for-body time 1s at-least 4 if { method PUT }
+    http-request wait-for-body time 100ms at-least 4 if { method PUT }
     default_backend h1
 frontend four
     bind 127.0.0.1:83 proto h2
