@@ -13,7 +13,7 @@
 //!   zlib 3           8,617             59,479                 158,757               236,653
 //! ```
 //!
-//! At level 1 our own coder takes texts first, which is quicker. Beyond these levels libdeflate makes less of a body than igzip can. It is
+//! At levels 1 and 2 our own coder takes long texts first, which is quicker. Beyond these levels libdeflate makes less of a body than igzip can. It is
 //! used for whole bodies: as a stream it would need its 82 KB of state and 332 KB of tables for each body that waits for its server.
 //!
 //! Source: the declarations of igzip_lib.h 2.30; the fields up to the internal state are the library's interface.
