@@ -49,13 +49,18 @@ def late(asked, context):
 
 
 def wait(asked, context):
-    global cancelled
     over = threading.Event()
-    context.add_callback(over.set)
+
+    def ended():
+        global cancelled
+        with lock:
+            cancelled += 1
+        over.set()
+
+    # Counted here: a call that ends before this has gone on from its answer never goes on.
+    context.add_callback(ended)
     yield asked
     over.wait()
-    with lock:
-        cancelled += 1
 
 
 def has_deadline(_, context):
