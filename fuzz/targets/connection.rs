@@ -127,15 +127,7 @@ async fn settle() {
 
 async fn serve(plan: Arc<Plan>, bind: usize, input: &[u8]) {
     let (_running, control) = watch::channel(Control::Running);
-    let shared = Shared {
-        control,
-        connections: Arc::default(),
-        queue: None,
-        lends_hands: false,
-        raiser: None,
-        compression_rate: Arc::default(),
-    };
-    let worker = Worker::new(plan, 0, shared);
+    let worker = Worker::new(plan, 0, Shared::alone(control));
     let (wheel, driven) = (worker.wheel.clone(), worker.wheel.clone());
     let driver = tokio::task::spawn_local(async move { driven.drive().await });
     let address = SocketAddr::from_abstract_name(name()).expect("a name");

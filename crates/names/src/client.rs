@@ -10,6 +10,7 @@
 //! Who wants what is being asked already waits for that answer: a question is on its way once, whoever asks it.
 
 use crate::counters::{COUNTS, Count};
+use crate::known::Known;
 use crate::line::{Failure, Line};
 use crate::message::{self, Answer, Kind, Problem};
 use crate::records;
@@ -18,7 +19,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
@@ -31,8 +32,7 @@ pub struct Resolvers {
     pub(crate) settings: ResolversSettings,
     lines: Vec<Arc<Line>>,
     families: FamilySettings,
-    /// What names were found to be, for `do-resolve`.
-    known: Mutex<HashMap<(String, Families), Known>>,
+    known: Known,
     /// Questions on their way, by name and kind of record.
     asking: Mutex<HashMap<(String, Kind), Arc<Outcome>>>,
 }
@@ -46,15 +46,6 @@ struct Share<'a> {
     key: (String, Kind),
     /// There until the share is dropped.
     outcome: Option<Arc<Outcome>>,
-}
-
-/// An answer that is kept.
-#[derive(Clone, Debug)]
-struct Known {
-    until: Instant,
-    /// In the order of [`records`]; each request gets the next one. Without any the name was not found.
-    addresses: Vec<IpAddr>,
-    next: usize,
 }
 
 /// Which addresses are wanted.
@@ -96,7 +87,7 @@ impl Resolvers {
     pub fn new(name: &str, settings: ResolversSettings, families: FamilySettings) -> Arc<Resolvers> {
         let line = |server: &NameServer| Arc::new(Line::new(server, settings.payload_bytes, settings.patience));
         let lines = settings.servers.iter().map(line).collect();
-        Arc::new(Resolvers { name: name.into(), settings, lines, families, known: Mutex::default(), asking: Mutex::default() })
+        Arc::new(Resolvers { name: name.into(), settings, lines, families, known: Known::default(), asking: Mutex::default() })
     }
 
     /// Asks its name servers what others want to know, for ever. Until this runs, questions wait. It runs once.
@@ -131,44 +122,22 @@ impl Resolvers {
     /// An address of a name, of several the next one at each call. An answer is kept for `hold valid`, a failure for `timeout retry`.
     pub async fn address(&self, name: &str, families: Families) -> Option<IpAddr> {
         let key = (message::normal(name), families);
-        if let Some(found) = self.recall(&key) {
+        if let Some(found) = self.known.recall(&key) {
             return found;
         }
         let found = self.ask(name, &self.kinds(families)).await;
         match &found {
             Ok(answered) => self.learn(name, families, answered),
-            Err(_) => self.remember(key.clone(), Vec::new(), self.settings.patience),
+            Err(_) => self.known.remember(key.clone(), Vec::new(), self.settings.patience),
         }
-        self.recall(&key).unwrap_or_else(|| found.ok()?.answer.addresses.first().copied())
-    }
-
-    /// What is known of a name; `None`: it is to be asked for.
-    fn recall(&self, key: &(String, Families)) -> Option<Option<IpAddr>> {
-        let now = Instant::now();
-        let mut known = self.known();
-        let known = known.get_mut(key).filter(|known| known.until > now)?;
-        let at = known.next.checked_rem(known.addresses.len()).unwrap_or(0);
-        known.next = at + 1;
-        Some(known.addresses.get(at).copied())
-    }
-
-    fn remember(&self, key: (String, Families), addresses: Vec<IpAddr>, keep: Duration) {
-        let now = Instant::now();
-        let mut known = self.known();
-        if known.len() >= MOST_KNOWN {
-            known.retain(|_, known| known.until > now);
-        }
-        let next = known.get(&key).map_or(0, |known| known.next);
-        if known.len() < MOST_KNOWN || known.contains_key(&key) {
-            known.insert(key, Known { until: now + keep, addresses, next });
-        }
+        self.known.recall(&key).unwrap_or_else(|| found.ok()?.answer.addresses.first().copied())
     }
 
     /// Keeps a good answer for those who ask later: `do-resolve` and servers share what they learn.
     fn learn(&self, name: &str, families: Families, answered: &Answered) {
         if !self.settings.hold.valid.is_zero() {
             let addresses = records::in_order(&answered.answer.addresses);
-            self.remember((message::normal(name), families), addresses, self.settings.hold.valid);
+            self.known.remember((message::normal(name), families), addresses, self.settings.hold.valid);
         }
     }
 
@@ -294,10 +263,6 @@ impl Resolvers {
     fn asking(&self) -> MutexGuard<'_, HashMap<(String, Kind), Arc<Outcome>>> {
         self.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn known(&self) -> MutexGuard<'_, HashMap<(String, Families), Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Share<'_> {
@@ -350,9 +315,6 @@ fn reaches_v6() -> bool {
     let outside = SocketAddr::from((Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), 9));
     std::net::UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).and_then(|socket| socket.connect(outside)).is_ok()
 }
-
-/// Names that `do-resolve` remembers.
-const MOST_KNOWN: usize = 65_536;
 
 #[cfg(test)]
 mod tests {
@@ -622,7 +584,7 @@ mod tests {
         assert_ne!(found[0], found[1]);
         assert_eq!(counted(&resolvers, "sent"), 1);
         // What is too old is asked for again.
-        resolvers.known().values_mut().for_each(|known| known.until = Instant::now());
+        resolvers.known.expire();
         assert!(resolvers.address("a.test", Families::V4First).await.is_some());
         assert_eq!(counted(&resolvers, "sent"), 2);
         // What servers learn `do-resolve` knows, and what is not kept is asked for each time.

@@ -18,6 +18,7 @@ mod assignment;
 mod client;
 mod counters;
 mod keywords;
+mod known;
 mod line;
 mod message;
 mod records;

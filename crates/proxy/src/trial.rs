@@ -24,15 +24,7 @@ impl Trial {
         let (plan, said) = load(text);
         assert_eq!(said, [""; 0], "{text}");
         let (_, control) = watch::channel(Control::Running);
-        let shared = Shared {
-            control,
-            connections: Arc::default(),
-            queue: None,
-            lends_hands: false,
-            raiser: None,
-            compression_rate: Arc::default(),
-        };
-        let worker = Worker::new(Arc::new(plan.unwrap()), 0, shared);
+        let worker = Worker::new(Arc::new(plan.unwrap()), 0, Shared::alone(control));
         let (client, local) = ("192.0.2.7:1234".parse().ok(), "192.0.2.1:80".parse().ok());
         Trial { session: Session::between(&worker, 0, client, local) }
     }

@@ -60,6 +60,20 @@ pub struct Shared {
     pub compression_rate: Arc<Rate>,
 }
 
+impl Shared {
+    /// What a worker shares that is alone, without threads beside it.
+    pub fn alone(control: watch::Receiver<Control>) -> Shared {
+        Shared {
+            control,
+            connections: Arc::default(),
+            queue: None,
+            lends_hands: false,
+            raiser: None,
+            compression_rate: Arc::default(),
+        }
+    }
+}
+
 /// One worker's state, shared by its tasks.
 pub struct Worker {
     /// The configuration.

@@ -222,12 +222,10 @@ fn poll_first_bytes(client: &mut ClientConnection, session: &Session, cx: &mut C
             return Poll::Pending;
         }
         let worker = &session.worker;
-        match worker.plan.limits.memory.is_closed() {
-            false => match worker.pools.small.take() {
-                Some(taken) => *buffer = taken,
-                None => return Poll::Ready(None),
-            },
-            true => return Poll::Ready(None),
+        let is_open = !worker.plan.limits.memory.is_closed();
+        match is_open.then(|| worker.pools.small.take()).flatten() {
+            Some(taken) => *buffer = taken,
+            None => return Poll::Ready(None),
         }
     }
     match io.split().0.poll_read(cx, buffer) {

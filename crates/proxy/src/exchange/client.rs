@@ -104,7 +104,7 @@ impl<'c> Client<'c> {
             if !std::mem::replace(&mut waits, true) {
                 self.connection.timer.set(limit);
             }
-            self.more().await.map_err(NoRequest::Broken)?;
+            self.connection.more().await.map_err(NoRequest::Broken)?;
         }
     }
 
@@ -113,17 +113,12 @@ impl<'c> Client<'c> {
         self.broken = Some(broken);
     }
 
-    /// Reads more, under the deadline that the timer has.
-    pub async fn more(&mut self) -> Result<(), Broken> {
-        self.connection.more().await
-    }
-
-    /// Reads more; takes a buffer where it has none.
-    pub async fn more_into(&mut self, pools: &Pools) -> Result<(), Broken> {
+    /// Reads more, under the deadline that the timer has; takes a buffer where it has none.
+    pub async fn more(&mut self, pools: &Pools) -> Result<(), Broken> {
         if self.connection.buffer.is_released() {
             self.connection.buffer = pools.small.get().await;
         }
-        self.more().await
+        self.connection.more().await
     }
 
     /// Reads more, without a limit; false when nothing more comes. While it waits with nothing in hand, it holds no buffer.
@@ -143,7 +138,7 @@ impl<'c> Client<'c> {
     /// server is told how long it is. Fields behind it need a body in chunks.
     pub fn settle_length(&mut self, request: &mut Request) {
         if request.body == BodyLength::Framed
-            && let Some(frames) = self.connection.io.stream()
+            && let Some(frames) = self.stream()
             && let Some(left) = frames.left()
             && !frames.has_trailers()
         {
@@ -160,7 +155,7 @@ impl<'c> Client<'c> {
     /// What is wrong with its chunks.
     pub fn at_hand(&self, enough: u64) -> Result<(u64, bool), Malformed> {
         let AtHand { bytes, whole, malformed } = self.framing.at_hand(self.connection.buffer.filled(), enough);
-        let has_ended = || self.connection.io.stream().is_some_and(|stream| stream.has_ended());
+        let has_ended = || self.stream().is_some_and(|stream| stream.has_ended());
         match malformed {
             Some(malformed) => Err(malformed),
             None => Ok((bytes, whole || has_ended())),
@@ -183,7 +178,7 @@ impl<'c> Client<'c> {
     /// Takes what is left of the request out of what has come, if all of it is there; says whether nothing is left to come. Frames of
     /// HTTP/2 belong to their stream, and end with it.
     pub fn skip_body(&mut self) -> bool {
-        self.connection.io.stream().is_some() || self.framing.skip(&mut self.connection.buffer)
+        self.stream().is_some() || self.framing.skip(&mut self.connection.buffer)
     }
 
     /// Whether no more fits where the client's bytes come in.
@@ -207,17 +202,12 @@ impl<'c> Client<'c> {
         if let Some(recording) = recording {
             self.framing = recording.rewind(std::mem::take(&mut self.framing)).0;
         }
-        self.connection.io.stream().inspect(|stream| stream.begin_again());
+        self.stream().inspect(|stream| stream.begin_again());
     }
 
     /// Bytes until the connection closes, both ways: a tunnel, or what can no longer be read as a message.
     pub fn open(&mut self) {
         self.framing = Framing::UntilClose;
-    }
-
-    /// Nothing of the request is left.
-    pub fn end(&mut self) {
-        self.framing = Framing::Done;
     }
 
     /// Bytes that have come and have not gone on, frames included.

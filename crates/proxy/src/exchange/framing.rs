@@ -84,14 +84,6 @@ impl Framing {
         matches!(self, Framing::Done)
     }
 
-    /// Whether nothing is left to be read from the peer.
-    pub fn is_read(&self) -> bool {
-        match self {
-            Framing::Again(again) => again.rest().is_read(),
-            body => body.is_done(),
-        }
-    }
-
     /// How much of a body is in these bytes, counted up to about `enough`. Of frames, what lies with their connection is left out.
     pub(super) fn at_hand(&self, filled: &[u8], enough: u64) -> AtHand {
         let here = filled.len() as u64;
@@ -102,7 +94,7 @@ impl Framing {
             Framing::Exact(left) => (here, here >= *left),
             Framing::UntilClose => (here, false),
             Framing::Frames(frames) => (here, frames.has_ended),
-            Framing::Chunked(chunks) => return chunks.at_hand(filled, enough),
+            Framing::Chunked(chunks) => return chunks.walk(filled, enough).0,
         };
         AtHand { bytes, whole, malformed: None }
     }
@@ -115,9 +107,9 @@ impl Framing {
         let bytes = match self {
             Framing::Done | Framing::Held(_) => 0,
             Framing::Exact(left) if *left <= buffer.filled().len() as u64 => *left as usize,
-            Framing::Chunked(chunks) => match chunks.end(buffer.filled()) {
-                Some(bytes) => bytes,
-                None => return false,
+            Framing::Chunked(chunks) => match chunks.walk(buffer.filled(), u64::MAX) {
+                (AtHand { whole: true, .. }, bytes) => bytes,
+                _ => return false,
             },
             Framing::Exact(_) | Framing::UntilClose | Framing::Frames(_) | Framing::Again(_) => return false,
         };
@@ -138,42 +130,30 @@ pub(super) struct AtHand {
 }
 
 impl Chunks {
-    fn at_hand(&self, filled: &[u8], enough: u64) -> AtHand {
+    /// How much of the chunks that are left is in these bytes, counted up to about `enough`, and how many of the bytes it takes.
+    fn walk(&self, filled: &[u8], enough: u64) -> (AtHand, usize) {
         let (mut ahead, mut at) = (self.decoder.clone(), self.found);
         let mut found = AtHand { bytes: self.found as u64, whole: false, malformed: None };
         while found.bytes < enough
             && let Some(rest) = filled.get(at..)
         {
-            match ahead.step(rest) {
-                Ok((used, Step::Data(data))) => {
-                    found.bytes += data.len() as u64;
-                    at += used;
-                }
-                Ok((_, Step::End)) => {
-                    found.whole = true;
-                    break;
-                }
-                Ok((_, Step::More)) => break,
+            let (used, step) = match ahead.step(rest) {
+                Ok(stepped) => stepped,
                 Err(malformed) => {
                     found.malformed = Some(malformed);
                     break;
                 }
-            }
-        }
-        found
-    }
-
-    /// The length of all chunks that are left, the last one included; none when that has not come.
-    fn end(&self, bytes: &[u8]) -> Option<usize> {
-        let (mut ahead, mut at) = (self.decoder.clone(), self.found);
-        loop {
-            let (used, step) = ahead.step(bytes.get(at..)?).ok()?;
+            };
             at += used;
             match step {
-                Step::Data(_) => {}
-                Step::More => return None,
-                Step::End => return Some(at),
+                Step::Data(data) => found.bytes += data.len() as u64,
+                Step::More => break,
+                Step::End => {
+                    found.whole = true;
+                    break;
+                }
             }
         }
+        (found, at)
     }
 }

@@ -541,14 +541,10 @@ impl Receiver<'_> {
             }
         };
         if open && self.is_done() {
-            self.open_again();
+            *self.framing = Framing::UntilClose;
             return false;
         }
         came
-    }
-
-    fn open_again(&mut self) {
-        *self.framing = Framing::UntilClose;
     }
 
     /// Ready once the peer has left. What it sends in advance is read: only so can its close be seen, and not where the buffer is full.

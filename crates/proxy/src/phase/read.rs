@@ -70,7 +70,7 @@ pub async fn some_of_body(client: &mut Client<'_>, stream: &mut Stream, wait: Bo
     let session = stream.facts.session.clone();
     while !client.is_full() && !is_there(client, stream)? {
         // Rules on content have waited before, and held no buffer meanwhile.
-        client.more_into(&session.worker.pools).await.map_err(broken)?;
+        client.more(&session.worker.pools).await.map_err(broken)?;
     }
     rewrite::share(Side::Request, client.bytes(), stream);
     Ok(())

@@ -162,15 +162,7 @@ fn cut_at(case: &'static Case, folder: &Path, n: usize) -> (Outcome, bool) {
         let (plan, said) = trial::load(&text);
         let plan = Arc::new(plan.unwrap_or_else(|| panic!("{said:?}")));
         let (_running, control) = watch::channel(Control::Running);
-        let shared = Shared {
-            control,
-            connections: Arc::default(),
-            queue: None,
-            lends_hands: false,
-            raiser: None,
-            compression_rate: Arc::default(),
-        };
-        let worker = Worker::new(plan.clone(), 0, shared);
+        let worker = Worker::new(plan.clone(), 0, Shared::alone(control));
         let driver = tokio::task::spawn_local(worker.wheel.clone().drive());
         worker.logger.borrow_mut().open(&plan.frontends[0].log.journal);
         let (near, mut far) = UnixStream::pair().unwrap();
