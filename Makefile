@@ -13,7 +13,7 @@ ifeq ($(shell uname -m),aarch64)
 export JEMALLOC_SYS_WITH_LG_PAGE ?= 16
 endif
 
-.PHONY: help build release dist deb image demo test bench hostile soak svn-experiment configs conformance fuzz docs tls-scan page package-test image-test reloads real-programs
+.PHONY: help build release dist deb image demo test bench frontier hostile soak svn-experiment configs conformance fuzz docs tls-scan page package-test image-test reloads real-programs
 
 help:
 	@echo "make build          builds the program: $(TARGET)/release/terse"
@@ -21,6 +21,7 @@ help:
 	@echo "make demo           starts servers and terse in front of them, and shows what compression does (PORT=8080)"
 	@echo "make test           everything that must hold before a change goes in"
 	@echo "make bench          terse beside haproxy, nginx and gzip: bench/results.md (HAPROXY=, HAPROXY2=, NGINX=, TERSE_CORPORA=, ARGS=--quick)"
+	@echo "make frontier       our coders beside those of others, bytes and time at every level: docs/frontier.md (ARGS=--rounds 1 js)"
 	@echo "make hostile        hostile clients of HTTP/2: what they cost in memory and in others' time (ARGS=--seconds 5 --clients 20 PATTERN...)"
 	@echo "make soak           ten minutes of mixed work beside haproxy, every byte compared, and what is left of it: bench/soak.md (HAPROXY=, ARGS=--seconds 60)"
 	@echo "make dist, deb, image   an archive, a package for Debian and Ubuntu, an OCI image: target/packages"
@@ -91,6 +92,7 @@ test: system
 		echo "  haproxy-auth-request's own tests: neither they nor VTest are part of this repository (TERSE_AUTH_REQUEST and VTEST name them)"
 	@test -n "$$TERSE_LUA_CORS" || echo "  haproxy-lua-cors' own tests: they are not part of this repository (TERSE_LUA_CORS names the folder)"
 	@echo "  make bench: fourteen minutes on a machine that does nothing else"
+	@echo "  make frontier: half an hour on a machine that does nothing else; bodies come from npm"
 	@echo "  make hostile: four minutes on a machine that does nothing else"
 	@echo "  make soak: eleven minutes; twenty seconds of it, without haproxy, are among the tests"
 	@echo "  make svn-experiment: ten minutes"
@@ -106,6 +108,10 @@ bench: lab
 	@scripts/libterse_z >/dev/null
 	@test -n "$$TERSE" || $(MAKE) --no-print-directory release
 	@TERSE="$${TERSE:-$(TARGET)/profiled/terse}" $(LAB) bench $(ARGS)
+
+frontier: lab
+	@scripts/packages npm:npm cmake:cmake nasm:nasm autoreconf:autoconf automake:automake libtoolize:libtool
+	@arguments=$$(scripts/frontier $(TARGET)/frontier) && $(LAB) frontier $$arguments $(ARGS)
 
 hostile: lab
 	@scripts/packages wrk:wrk

@@ -3,7 +3,7 @@
 use crate::arguments::Arguments;
 use crate::bench::{self, Kind, Rival};
 use crate::origin::{Options, Origin};
-use crate::{breakeven, card, configs, conformance, curve, demo, floor, hostile, secure, soak, svn};
+use crate::{breakeven, card, configs, conformance, curve, demo, floor, frontier, hostile, secure, soak, svn};
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,6 +22,7 @@ pub fn run(mut words: impl Iterator<Item = String>) -> Result<bool> {
         "bench" => bench(arguments),
         "breakeven" => breakeven(arguments),
         "curve" => curve(arguments),
+        "frontier" => frontier(arguments),
         "card" => card(arguments),
         "conformance" => conformance(arguments),
         "configs" => configs(arguments),
@@ -136,6 +137,24 @@ fn curve(mut arguments: Arguments) -> Result<bool> {
     curve::run(&options)
 }
 
+fn frontier(mut arguments: Arguments) -> Result<bool> {
+    let mut options = frontier::Options {
+        packages: arguments.value("--packages")?.context("--packages: a folder with packages from npm")?,
+        rivals: Vec::new(),
+        rounds: arguments.value("--rounds")?.unwrap_or(3),
+        time: Duration::from_micros(arguments.value("--time-us")?.unwrap_or(2000)),
+        only: Vec::new(),
+        page: arguments.value("--page")?.unwrap_or_else(|| PathBuf::from("docs/frontier.md")),
+        plot: arguments.value("--plot")?.unwrap_or_else(|| PathBuf::from("docs/frontier.svg")),
+        numbers: arguments.value("--numbers")?.unwrap_or_else(|| PathBuf::from("bench/frontier.tsv")),
+    };
+    while let Some(rival) = arguments.value("--rival")? {
+        options.rivals.push(rival);
+    }
+    options.only = arguments.words()?;
+    frontier::run(&options)
+}
+
 fn certificate(mut arguments: Arguments) -> Result<bool> {
     let file: PathBuf = arguments.value("--file")?.context("--file FILE")?;
     arguments.end()?;
@@ -246,6 +265,8 @@ const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N
                  environment: TERSE=, HAPROXY=
        terse-lab breakeven [--rounds N] [--page FILE] [--numbers FILE]
        terse-lab curve [--rounds N] [--plot FILE] [--numbers FILE]
+       terse-lab frontier --packages FOLDER [--rival PROGRAM]... [--rounds N] [--time-us N] [--page FILE] [--plot FILE] [--numbers FILE]
+                 [KIND]...
        terse-lab card --results FOLDER [--level N] [--chunk BYTES] FILE...
        terse-lab conformance --tests FOLDER --vtest PROGRAM [--terse PROGRAM] [--jobs N] [--time-limit N] [--list FILE]
                  [--update] [--logs FOLDER] [CATEGORY/[TEST]]...
