@@ -90,7 +90,7 @@ const SLOW_NS: f64 = 1_000.0;
 
 /// Measures, and writes the files; true if the bars hold.
 pub fn run(options: &Options) -> Result<bool> {
-    let core = *cores::available().first().context("no core")?;
+    let (core, machine) = (*cores::available().first().context("no core")?, machine::description());
     cores::pin_this_thread(core)?;
     let folder = tempfile::Builder::new().prefix("terse-frontier-").tempdir()?;
     let sets = sets(options, folder.path())?;
@@ -104,7 +104,7 @@ pub fn run(options: &Options) -> Result<bool> {
         points.extend(measure(set, &mut programs, options)?);
     }
     let verdict = verdict::of(&points);
-    let page = page::text(&points, &verdict, &machine::description());
+    let page = page::text(&points, &verdict, &machine);
     print!("{page}");
     std::fs::write(&options.page, page).with_context(|| options.page.display().to_string())?;
     std::fs::write(&options.plot, plot::svg(&points)).with_context(|| options.plot.display().to_string())?;
