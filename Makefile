@@ -72,7 +72,7 @@ test: system
 	HAPROXY_ZLIB=$${HAPROXY_ZLIB:-$$(scripts/haproxy-with-zlib $(TARGET)/haproxy-with-zlib)} \
 		H2SPEC=$${H2SPEC:-$$(scripts/h2spec $(TARGET)/h2spec)} env $$(scripts/grpc $(TARGET)/grpc) $(CARGO) test --workspace --locked
 	@if library=$$(scripts/isal $(TARGET)/isal); then \
-		LD_LIBRARY_PATH=$$library $(CARGO) test --workspace --locked --test isal --test gzip_engines -- --ignored; \
+		LD_LIBRARY_PATH=$$library $(CARGO) test --workspace --locked --test isal --test process -- --ignored; \
 	fi
 	@$(TARGET)/debug/terse-lab certificate --file $(TARGET)/bench.pem
 	@for file in examples/*.cfg bench/scenarios/*.cfg; do \
@@ -150,7 +150,7 @@ package-test: dist deb
 	@scripts/package-test
 
 reloads:
-	@ulimit -n 20000; TERSE_RELOADS=50 TERSE_CLIENTS=500 $(CARGO) test --locked -p terse --test http2 no_request_is_lost -- --nocapture
+	@ulimit -n 20000; TERSE_RELOADS=50 TERSE_CLIENTS=500 $(CARGO) test --locked -p terse --test wire no_request_is_lost -- --nocapture
 
 image-test: image
 	@scripts/image-test

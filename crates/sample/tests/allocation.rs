@@ -1,4 +1,6 @@
 //! Booleans, numbers, addresses and short strings are fetched, converted, compared and kept without allocation.
+//!
+//! A program of its own: its allocator counts what each thread allocates.
 
 #![allow(unsafe_code, reason = "an allocator that counts is one")]
 

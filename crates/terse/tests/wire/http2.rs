@@ -1,0 +1,17 @@
+//! HTTP/2 as clients see it: exchanges, bodies and their windows, the life of connections, WebSocket, hostile clients, real programs.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod browser;
+mod client;
+mod exchange;
+mod floods;
+mod life;
+mod programs;
+mod reloads;
+mod servers;
+mod versions;
+mod websocket;
+mod windows;
+
+use crate::{certificates, support};
