@@ -7,6 +7,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 LAB := $(TARGET)/release/terse-lab
 SECONDS ?= 10
 ARGS ?=
+ADVISORIES := $(or $(CARGO_HOME),$(HOME)/.cargo)/advisory-dbs
 
 # Kernels of this machine's kind have pages of 4, 16 or 64 KB: an allocator that is made for the largest runs on all of them.
 ifeq ($(shell uname -m),aarch64)
@@ -68,6 +69,10 @@ test: system
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --no-deps --locked --quiet
+	@if deny=$$(scripts/cargo-deny $(TARGET)/cargo-deny); then \
+		$$deny --locked check licenses bans sources && $$deny --locked --manifest-path fuzz/Cargo.toml check licenses bans sources || exit 1; \
+		test ! -d "$(ADVISORIES)" || $$deny --locked --offline check advisories || exit 1; \
+	fi
 	$(CARGO) build --workspace --locked
 	HAPROXY_ZLIB=$${HAPROXY_ZLIB:-$$(scripts/haproxy-with-zlib $(TARGET)/haproxy-with-zlib)} \
 		H2SPEC=$${H2SPEC:-$$(scripts/h2spec $(TARGET)/h2spec)} env $$(scripts/grpc $(TARGET)/grpc) $(CARGO) test --workspace --locked
@@ -84,6 +89,8 @@ test: system
 	@echo
 	@echo "All of it holds. Left out:"
 	@scripts/isal $(TARGET)/isal >/dev/null 2>&1 || echo "  ISA-L as an engine: its package, libisal2, could not be fetched"
+	@scripts/cargo-deny $(TARGET)/cargo-deny >/dev/null 2>&1 || echo "  cargo-deny, which looks at licences and sources: it could not be fetched or built"
+	@test -d "$(ADVISORIES)" || echo "  advisories against crates: RustSec's database is not at hand ($(ADVISORIES))"
 	@test -n "$$HAPROXY_ZLIB" -o -x $(TARGET)/haproxy-with-zlib/haproxy || echo "  haproxy on libterse_z: Debian 11's, which has zlib, could not be fetched"
 	@test -n "$$H2SPEC" -o -x $(TARGET)/h2spec/h2spec || echo "  h2spec: it could not be built, which takes Go"
 	@test -x $(TARGET)/grpc/grpc || echo "  gRPC by Go: its program could not be built, which takes Go and its modules"
