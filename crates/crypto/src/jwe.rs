@@ -73,7 +73,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
 ];
 
 /// What a token is decrypted by.
-enum Key {
+pub(crate) enum Key {
     Secret(Vec<u8>),
     Private(PKey<Private>),
 }
@@ -291,7 +291,7 @@ fn agree(header: &[u8], key: &PKey<Private>, algorithm: &[u8], bytes: usize) -> 
 
 impl Key {
     /// Of a JSON Web Key (RFC 7517, RFC 7518 section 6).
-    fn of_jwk(jwk: &[u8]) -> Option<Key> {
+    pub(crate) fn of_jwk(jwk: &[u8]) -> Option<Key> {
         let number = |name| jwk_number(jwk, name);
         Some(match &*member(jwk, "kty")? {
             b"oct" => Key::Secret(decode(&member(jwk, "k")?, URL)?.to_vec()),

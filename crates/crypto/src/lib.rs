@@ -32,3 +32,5 @@ pub const FETCHES: &[&[Fetch]] = &[users::FETCHES];
 
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod vectors;

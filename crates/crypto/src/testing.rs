@@ -50,9 +50,9 @@ impl Bench {
         self.registry.own()
     }
 
-    pub(crate) fn set(&mut self, name: &str, value: &str) {
+    pub(crate) fn set(&mut self, name: &str, value: impl AsRef<[u8]>) {
         let slot = self.registry.names.slot(name).unwrap();
-        self.env().vars.set(slot, Value::str(value.as_bytes()));
+        self.env().vars.set(slot, Value::str(value.as_ref()));
     }
 
     /// The value as text.
