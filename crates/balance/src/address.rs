@@ -1,4 +1,4 @@
-//! Where servers are: over IP, or at a unix socket of this machine.
+//! Addresses of servers: over IP, or a unix socket of this machine.
 
 use crate::destination::Destination;
 use std::net::SocketAddr;
@@ -8,12 +8,12 @@ use std::{fmt, io};
 use terse_tls::Socket;
 use tokio::net::{TcpStream, UnixStream};
 
-/// Where a server listens.
+/// Address of a server.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Address {
     /// TCP over IPv4 or IPv6.
     Ip(SocketAddr),
-    /// The same, in part where the client wanted to go.
+    /// The same, in part taken from the client's destination.
     AsAsked(Destination),
     /// A unix socket's path.
     Unix(PathBuf),
@@ -22,10 +22,11 @@ pub enum Address {
 }
 
 impl Address {
-    /// A plain connection to it, for what no client asks for.
+    /// Opens a plain connection to it, for purposes of the proxy itself.
     ///
     /// # Errors
-    /// What the kernel says; [`io::ErrorKind::AddrNotAvailable`] where only a client's wish would name the address.
+    /// The kernel's error; [`io::ErrorKind::AddrNotAvailable`] where only a client's destination would give the
+    /// address.
     pub async fn connect(&self) -> io::Result<Socket> {
         Ok(match self {
             Address::Ip(ip) => Socket::Tcp(TcpStream::connect(ip).await?),
@@ -39,10 +40,10 @@ impl Address {
     }
 }
 
-/// A connection to a unix socket's name in the abstract namespace.
+/// Connects to a unix socket's name in the abstract namespace.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn connect_abstract(name: &[u8]) -> io::Result<UnixStream> {
     let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;
     let stream = std::os::unix::net::UnixStream::connect_addr(&address)?;
@@ -63,7 +64,7 @@ impl From<Destination> for Address {
 }
 
 impl Address {
-    /// Where it is over IP.
+    /// Address and port over IP; `None` for unix sockets.
     pub fn destination(&self) -> Option<Destination> {
         match self {
             Address::Ip(address) => Some((*address).into()),

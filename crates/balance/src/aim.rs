@@ -1,26 +1,27 @@
-//! Where a server's checks go and its agent is asked: what its line says, and what the stats socket has made of that.
+//! Destination of a server's health checks and agent checks: settings of the server's line, as the stats socket has
+//! changed them.
 
 use crate::settings::{AgentSettings, CheckSettings};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Where checks go, and where an agent is and what it is told. What is not said here is the server's own.
+/// Destination of health checks, and the agent's address and first text. Unset parts are the server's own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Aim {
-    /// Where checks connect.
+    /// Address of checks.
     pub check_address: Option<IpAddr>,
-    /// At which port.
+    /// Port of checks.
     pub check_port: Option<u16>,
-    /// Where the agent is.
+    /// Address of the agent.
     pub agent_address: Option<IpAddr>,
-    /// At which port.
+    /// Port of the agent.
     pub agent_port: Option<u16>,
-    /// What the agent is told first.
+    /// Text that is sent to the agent first.
     pub agent_send: Arc<[u8]>,
 }
 
 impl Aim {
-    /// What a line says.
+    /// The settings of a server's line.
     pub(crate) fn of(check: &CheckSettings, agent: &AgentSettings) -> Aim {
         Aim {
             check_address: check.address,

@@ -1,7 +1,7 @@
-//! Which server is next (`balance`).
+//! Load balancing: the choice of the next server (`balance`).
 //!
-//! What the algorithms walk is a [`Roster`]: rebuilt whenever a server's state or weight changes, and read without a lock. A choice
-//! costs an atomic addition, and for `leastconn` a look at each server.
+//! The algorithms work on a [`Roster`]: rebuilt whenever a server's state or weight changes, and read without a lock. A
+//! choice costs an atomic addition, and for `leastconn` a look at each server.
 
 mod hash;
 mod sequence;
@@ -17,23 +17,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use terse_message::Request;
 
-/// What a choice may depend on.
+/// Input of a choice.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Key<'a> {
     /// The client's address, for `balance source`.
     pub source: Option<IpAddr>,
     /// The request, for `balance uri`.
     pub request: Option<&'a Request>,
-    /// What `balance log-hash` made of a line, or `balance hash` and its kin of a request.
+    /// Value of `balance log-hash` for a line, or of `balance hash` and its kin for a request.
     pub bytes: Option<&'a [u8]>,
 }
 
-/// What an algorithm found.
+/// Result of an algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Choice {
     /// The server at this place, which had a free slot a moment ago.
     Free(usize),
-    /// The one at this place and no other, free or not: its key belongs there.
+    /// The server at this place and no other, free or not: its key belongs there.
     Bound(usize),
     /// Any server would do, but all slots are in use.
     AllBusy,
@@ -46,11 +46,11 @@ pub(crate) enum Choice {
 /// Servers are known here by their places in the list. A place means nothing in another roster.
 #[derive(Debug)]
 pub(crate) struct Roster {
-    /// All of them, in the order of the configuration and behind it of their coming.
+    /// All servers, in the order of the configuration, then in that of their creation.
     pub(crate) servers: Arc<[Arc<Server>]>,
-    /// Each once, in the order of the configuration; for `balance first` in the order of their numbers.
+    /// Usable servers, each once, in the order of the configuration; for `balance first` in the order of their numbers.
     pub(crate) usable: Vec<u32>,
-    /// Each as often as its weight says.
+    /// Usable servers, each in proportion to its weight.
     sequence: Vec<u32>,
     /// For `hash-type consistent`.
     ring: Option<Ring>,
@@ -61,7 +61,7 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    /// Looks at all servers. `before`: what counted until now.
+    /// Builds a roster from the servers' states. `before`: the previous roster.
     pub(crate) fn new(servers: Arc<[Arc<Server>]>, settings: &FarmSettings, before: Option<&Roster>) -> Roster {
         let eligible =
             |backup: bool| (0u32..).zip(servers.iter()).filter(move |(_, s)| s.settings().backup == backup && s.is_eligible());
@@ -75,7 +75,7 @@ impl Roster {
             usable.sort_by_key(|(_, server)| server.id());
         }
         if settings.balance == Balance::Sticky {
-            // Stable: those that have just come keep their order behind the others.
+            // Stable: newly usable servers keep their order after the others.
             let place = |server: &Arc<Server>| before?.usable().position(|other| other.index() == server.index());
             usable.sort_by_key(|(_, server)| place(server).unwrap_or(usize::MAX));
         }
@@ -99,13 +99,13 @@ impl Roster {
         Roster { servers, usable, sequence, ring, up, total }
     }
 
-    /// The server of that number ([`Server::index`]), as long as it is there. Numbers grow along the list; where nobody has left, they
-    /// are the places.
+    /// The server of that number ([`Server::index`]), as long as it is there. Numbers grow along the list; without
+    /// removals they are the places.
     pub(crate) fn find(&self, number: usize) -> Option<&Arc<Server>> {
         self.place_of(number).map(|at| &self.servers[at])
     }
 
-    /// Its place.
+    /// Place of the server of that number.
     pub(crate) fn place_of(&self, number: usize) -> Option<usize> {
         match self.servers.get(number) {
             Some(server) if server.index() == number => Some(number),
@@ -113,7 +113,7 @@ impl Roster {
         }
     }
 
-    /// Those that may be chosen.
+    /// Servers that may be chosen.
     pub(crate) fn usable(&self) -> impl Iterator<Item = &Arc<Server>> {
         self.usable.iter().map(|at| &self.servers[*at as usize])
     }
@@ -124,10 +124,10 @@ fn table(all: &[Arc<Server>], usable: &[(u32, u32)]) -> Vec<u32> {
     sequence::table(usable, sequence::divisor(all.iter().map(|server| server.weight())))
 }
 
-/// So many turns of a round robin are worked out in advance while a server starts.
+/// Limit of the turns of a round robin that are worked out in advance while a server starts.
 const MOST_TURNS: u64 = 1 << 16;
 
-/// One choice: the roster, and what changes from one choice to the next.
+/// A choice: the roster, and what changes from choice to choice.
 pub(crate) struct Chooser<'a> {
     pub(crate) roster: &'a Roster,
     pub(crate) settings: &'a FarmSettings,
@@ -173,7 +173,7 @@ impl Chooser<'_> {
         candidates.find(|index| self.is_free(*index)).map_or(Choice::None, |index| Choice::Free(index as usize))
     }
 
-    /// The free one with the fewest requests for its weight; the first of equals.
+    /// The free server with the fewest requests for its weight; the first of equals.
     fn least_loaded(&self, candidates: impl Iterator<Item = u32>) -> Choice {
         let least = candidates.filter(|index| self.is_free(*index)).min_by_key(|index| {
             let server = self.server(*index);
@@ -216,7 +216,7 @@ impl Chooser<'_> {
         found.map_or(Choice::None, |index| Choice::Bound(index as usize))
     }
 
-    /// All that may be chosen, from another one each time.
+    /// All usable servers, starting from another each time.
     fn rotated(&self) -> impl Iterator<Item = u32> {
         let usable = &self.roster.usable;
         let start = self.cursor.fetch_add(1, Relaxed) % usable.len().max(1);
@@ -235,8 +235,9 @@ impl Chooser<'_> {
         !self.is_avoided(index) && self.server(index).has_room()
     }
 
-    /// How many requests a server may have with `hash-balance-factor`: its share of all, this one included, so much above the mean
-    /// (Mirrokni, Thorup, Zadimoghaddam 2016). The shares of all servers add up to exactly what all together may have.
+    /// Limit of a server's requests with `hash-balance-factor`: its share of all, this request included, with the
+    /// factor above the mean (Mirrokni, Thorup, Zadimoghaddam 2016). The shares of all servers add up to exactly the
+    /// total limit.
     fn bound_of(&self, index: u32) -> u32 {
         let all: u64 = self.roster.usable().map(|server| u64::from(server.served())).sum::<u64>() + 1;
         let slots = (all * u64::from(self.settings.hash_balance_percent)).div_ceil(100);

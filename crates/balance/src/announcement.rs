@@ -1,4 +1,4 @@
-//! What a server is told by the PROXY protocol in front of a connection's first byte, as its line says.
+//! PROXY protocol towards servers: the header before a connection's first byte, as the server's line sets it.
 
 use std::sync::Arc;
 use terse_config::Place;
@@ -8,9 +8,9 @@ use terse_sample::LogFormat;
 /// `send-proxy`, `send-proxy-v2` and their options.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Announcement {
-    /// `send-proxy`, `send-proxy-v2`: the version; `None`: nothing is told.
+    /// `send-proxy`, `send-proxy-v2`: the version; `None`: no header is sent.
     pub version: Option<AnnouncementVersion>,
-    /// `check-send-proxy`: checks tell it, whatever else the line says.
+    /// `check-send-proxy`: checks send it, whatever else the line sets.
     pub in_checks: bool,
     /// `proxy-v2-options crc32c`
     pub checksum: bool,
@@ -24,27 +24,27 @@ pub struct Announcement {
     pub fields: Vec<AnnouncedField>,
 }
 
-/// What each connection to a server is told first.
+/// Opening of each connection to a server.
 #[derive(Debug)]
 pub struct Manner {
-    /// By the PROXY protocol.
+    /// Header of the PROXY protocol.
     pub announcer: Option<Announcer>,
-    /// The name that it is asked for by TLS.
+    /// Server name of TLS (SNI).
     pub name: Option<LogFormat>,
-    /// What a connection is called (`pool-conn-name`).
+    /// Name of a connection in the pool (`pool-conn-name`).
     pub pool_name: Option<LogFormat>,
 }
 
-/// What a server is told by the PROXY protocol, its formats compiled.
+/// Header of the PROXY protocol for a server, its formats compiled.
 #[derive(Debug)]
 pub struct Announcer {
-    /// What its line says.
+    /// Settings of the server's line.
     pub told: Announcement,
     /// Fields of version 2: their types, and the formats of their values.
     pub fields: Vec<(u8, LogFormat)>,
 }
 
-/// What is told of the client's TLS.
+/// Fields about the client's TLS.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct TlsFields {
     /// `ssl`: whether there is any, its version, and whether the client has shown a certificate.
@@ -53,9 +53,9 @@ pub struct TlsFields {
     pub name: bool,
     /// `ssl-cipher`: the cipher.
     pub cipher: bool,
-    /// `cert-sig`: how our certificate was signed.
+    /// `cert-sig`: signature algorithm of our certificate.
     pub signature: bool,
-    /// `cert-key`: what key it has.
+    /// `cert-key`: key algorithm of our certificate.
     pub key: bool,
 }
 
@@ -71,17 +71,18 @@ pub enum AnnouncementVersion {
 /// `set-proxy-v2-tlv-fmt(<type>) <format>`
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AnnouncedField {
-    /// The type, 0 to 255.
+    /// Type, 0 to 255.
     pub kind: u8,
-    /// The format of its value, not yet read.
+    /// Format of its value, not yet parsed.
     pub format: Arc<[u8]>,
-    /// Where it stands.
+    /// Place in the configuration.
     pub place: Place,
 }
 
 impl Announcement {
-    /// What a check says first, on a connection between these addresses: nothing, unless `check-send-proxy` asks for it, or requests
-    /// are announced and checks go where they go; or its step does (`asked`). Version 2 says that the connection is the proxy's own.
+    /// Header of a check's connection between these addresses. There is none, unless `check-send-proxy` or the step
+    /// (`asked`) sets it, or requests have it and checks go to the same place. Version 2 marks the connection as the
+    /// proxy's own.
     pub(crate) fn of_check(&self, asked: bool, goes_elsewhere: bool, ends: proxy_protocol::Ends) -> Option<Vec<u8>> {
         let asked = asked || self.in_checks;
         let version = match self.version {

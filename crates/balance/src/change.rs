@@ -1,4 +1,4 @@
-//! Changes of a farm's servers: the state, the roster, who waits, and the line that says so.
+//! Changes of a farm's servers: the state, the roster, the queues, and the log line about it.
 //!
 //! The lines are HAProxy's, word for word, because people's alerts look for them.
 
@@ -16,12 +16,12 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 impl Farm {
-    /// Carries out an operator's word.
+    /// Carries out an operator's command.
     pub fn set_admin(&self, server: &Arc<Server>, order: AdminOrder, now: Instant) {
         self.change(server, Event::Admin(order), String::new(), now);
     }
 
-    /// Says what a server's health is; checks go on from there.
+    /// Sets a server's health; checks go on from there.
     pub fn set_health(&self, server: &Arc<Server>, operation: Operation, now: Instant) {
         self.change(server, Event::Health(operation), ", changed from CLI".into(), now);
     }
@@ -36,16 +36,15 @@ impl Farm {
         self.backlog.admit(server);
     }
 
-    /// Sets a server's limit of requests at a time; 0: none.
+    /// Sets a server's limit of concurrent requests; 0: none.
     pub fn set_maxconn(&self, server: &Arc<Server>, maxconn: u32) {
         server.set_maxconn(maxconn);
         self.backlog.admit(server);
     }
 
-    /// Sets the address of a server that is spoken to over IP, and its port if there is one; says what has changed and by whom, in
-    /// HAProxy's words, and logs it.
-    /// Requests on their way stay where they are; checks, other requests and their connections go to the new address. `None`:
-    /// nothing changed.
+    /// Sets the address of a server over IP, and its port if there is one. Returns the change and its author, in
+    /// HAProxy's words, and logs it. `None`: nothing changed. Requests on their way stay where they are; checks, other
+    /// requests and their connections go to the new address.
     pub fn set_address(&self, server: &Arc<Server>, ip: IpAddr, port: Option<Port>, by: &str) -> Option<String> {
         let _changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let old = server.address().destination()?;
@@ -76,7 +75,7 @@ impl Farm {
         Some(text)
     }
 
-    /// Sets the address and the port of a server that is spoken to over IP, and says nothing: a change of its state tells of it.
+    /// Sets the address and the port of a server over IP without a log line: a change of its state reports it.
     pub fn set_address_quietly(&self, server: &Arc<Server>, ip: IpAddr, port: Port) {
         let _changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let new = Destination { ip, port };
@@ -89,8 +88,9 @@ impl Farm {
         }
     }
 
-    /// Lets a server that has `resolvers` be where another name in the DNS is, which is asked for from now on; until it has an address
-    /// the server stays where it is. Says what has changed and by whom, in HAProxy's words, and logs it. `None`: nothing changed.
+    /// Sets another DNS name of a server that has `resolvers`, which is resolved from now on; until it has an address
+    /// the server stays where it is. Returns the change and its author, in HAProxy's words, and logs it. `None`:
+    /// nothing changed.
     pub fn set_name_in_dns(self: &Arc<Farm>, server: &Arc<Server>, name: &str, by: &str) -> Option<String> {
         let old = server.name_in_dns();
         if old.as_deref() == Some(name) {
@@ -98,7 +98,7 @@ impl Farm {
         }
         server.set_name_in_dns(name);
         if let Some(watchers) = self.context.wardens.names.get() {
-            // Nobody receives where the process is about to end.
+            // There is no receiver where the process is about to end.
             let _ = watchers.send((self.clone(), server.clone()));
         }
         let old = old.as_deref().unwrap_or("(null)");
@@ -107,7 +107,7 @@ impl Farm {
         Some(text)
     }
 
-    /// Says which machine a server stands for, where its own name is that of a service, and logs a new one.
+    /// Sets the host that a server stands for, where its own name is that of a service, and logs a new one.
     pub fn set_place_in_dns(&self, server: &Server, target: Option<&str>) {
         if server.place_in_dns().as_deref() == target {
             return;
@@ -119,7 +119,7 @@ impl Farm {
         }
     }
 
-    /// Takes the outcome of a health check.
+    /// Records the outcome of a health check.
     pub fn record_check(&self, server: &Arc<Server>, check: LastCheck, now: Instant) {
         let rules = server.settings().rules();
         let before = server.state();
@@ -140,13 +140,13 @@ impl Farm {
         self.change(server, event, cause, now);
     }
 
-    /// Says that a server's name has an address, or why it has none.
+    /// Records that a server's name has an address, or the reason why it has none.
     pub fn set_resolved(&self, server: &Arc<Server>, outcome: Result<(), &str>, now: Instant) {
         let cause = outcome.err().map(|why| format!(" ({why})")).unwrap_or_default();
         self.change(server, Event::Resolved(outcome.is_ok()), cause, now);
     }
 
-    /// Takes what a request says of a server's health (`observe`): `problem` is what was wrong, if anything.
+    /// Records a request's outcome for a server's health (`observe`): `problem` is its fault, if any.
     pub fn observe(&self, server: &Arc<Server>, problem: Option<&str>, now: Instant) {
         let settings = server.settings();
         if !settings.check.enabled {
@@ -172,7 +172,7 @@ impl Farm {
         server.hurry();
     }
 
-    /// Takes what came of asking a server's agent. Only what it has said counts, not that it could not be asked.
+    /// Records the outcome of an agent check. Only an answer counts, not a failure to ask.
     pub(crate) fn record_agent(&self, server: &Arc<Server>, answer: LastCheck, now: Instant) {
         let is_news = answer.status != server.last_agent().status;
         server.set_last_agent(answer.clone());
@@ -192,17 +192,17 @@ impl Farm {
         }
     }
 
-    /// Notes what an agent says of whether its server is up, and changes nothing yet.
+    /// Records the health that an agent reports, without a transition yet.
     pub(crate) fn set_agent_health(&self, server: &Arc<Server>, up: bool, now: Instant) {
         self.change(server, Event::AgentHealth(up), String::new(), now);
     }
 
-    /// Takes what an operator says in an agent's place.
+    /// Sets an agent's report in its place, on an operator's command.
     pub fn set_agent(&self, server: &Arc<Server>, up: bool, cause: String, now: Instant) {
         self.change(server, Event::Agent(up), cause, now);
     }
 
-    /// Lets the weight of a server that starts grow; true while it does.
+    /// Lets the weight of a starting server grow; true while it does.
     pub(crate) fn grow(&self, server: &Arc<Server>, now: Instant) -> bool {
         if server.operation() != Operation::Starting {
             return false;
@@ -220,8 +220,8 @@ impl Farm {
         percent < 100
     }
 
-    /// Lets a server take its state from another one, now and whenever that changes. The caller sees to it that nobody follows himself.
-    /// Of several who follow one, the last hears of a change first.
+    /// Makes a server take its state from another, now and at each change. The caller ensures that no server follows
+    /// itself. Of several followers, the last is updated first.
     pub fn follow(self: &Arc<Farm>, server: &Arc<Server>, leader: &Arc<Server>, leader_farm: &Farm, now: Instant) {
         leader.followers().insert(0, (Arc::downgrade(self), Arc::downgrade(server)));
         server.set_leader(leader, &leader_farm.context.name);
@@ -229,13 +229,13 @@ impl Farm {
         self.change(server, Event::Tracked(leader.state()), cause, now);
     }
 
-    /// Applies an event, and tells those that take their state from this server.
+    /// Applies an event, and passes the state on to the followers of this server.
     fn change(&self, server: &Arc<Server>, event: Event, cause: String, now: Instant) {
         self.change_one(server, event, cause, now);
         self.tell_followers(server, now);
     }
 
-    /// Lets those that track a server take its state, and those that track them.
+    /// Passes the state on to the followers of a server, and to theirs.
     pub(crate) fn tell_followers(&self, server: &Server, now: Instant) {
         let followers: Vec<_> = {
             let mut followers = server.followers();
@@ -249,13 +249,13 @@ impl Farm {
         }
     }
 
-    /// Applies an event. `cause` stands in the line behind what happened.
+    /// Applies an event. `cause` comes in the line after the event.
     fn change_one(&self, server: &Arc<Server>, event: Event, cause: String, now: Instant) {
         let mut outage = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let (old, up_before) = (server.state(), self.up());
         let rules = server.settings().rules();
         let new = match (event, server.leader()) {
-            // What an operator says does not bring up who follows one that is down.
+            // An operator's command does not bring up a follower of a server that is down.
             (Event::Admin(_), Some(leader)) => old.next(rules, event).next(rules, Event::Tracked(leader.state())),
             _ => old.next(rules, event),
         };
@@ -275,7 +275,7 @@ impl Farm {
         let leaves = !server.is_eligible();
         let moved = if leaves { self.backlog.turn_away(Some(server)) } else { self.backlog.admit(server) };
         if leaves && self.backlog.waiting() > 0 {
-            // Where it was the last active one, backups serve those who wait for any.
+            // After the last active server has gone, backups serve the requests that wait for any.
             self.servers().iter().filter(|other| other.serves_any()).for_each(|other| {
                 self.backlog.admit(other);
             });
@@ -289,7 +289,7 @@ impl Farm {
         self.note_outage(&mut outage, up_before, now);
     }
 
-    /// Ends the streams that shall not outlive the change.
+    /// Ends the streams that must not outlive the change.
     fn end_streams(&self, server: &Server, old: Operation, new: Operation) {
         match (old, new) {
             (Operation::Stopped, Operation::Running | Operation::Starting) if server.settings().ends_backup_sessions => {
@@ -319,7 +319,7 @@ impl Farm {
         server.set_changed_ms(now_ms, down);
     }
 
-    /// Notes that the backend lost its last server, or got its first one back.
+    /// Records that the backend lost its last server, or got its first one back.
     fn note_outage(&self, outage: &mut Outage, before: (u32, u32), now: Instant) {
         let now = self.since_start(now);
         match (before != (0, 0), self.is_up()) {
@@ -347,14 +347,14 @@ impl Farm {
     }
 }
 
-/// The highest result of a check that says nothing new.
+/// Highest result of a check that brings no news.
 const NEUTRAL: u8 = 1;
 
 /// HAProxy's words.
 const NO_PORT_TO_CHECK: &str = "can't change <port> to port map because it is incompatible with current health check port configuration \
     (use 'port' statement from the 'server' directive).";
 
-/// What is said about a check whose result is news (`option log-health-checks`).
+/// Log line of a check whose result is news (`option log-health-checks`).
 fn check_line(farm: &Farm, server: &Server, check: &LastCheck, state: State) -> String {
     let backup = if server.settings().backup { "backup " } else { "" };
     let conditionally = if check.status.event(Operation::Running) == Event::PassedStopping { "conditionally " } else { "" };
@@ -368,7 +368,7 @@ fn check_line(farm: &Farm, server: &Server, check: &LastCheck, state: State) -> 
     format!("Health check for {backup}server {farm}/{name} {conditionally}{outcome}{check}, status: {health}/{of} {word}.")
 }
 
-/// What is said about an agent whose answer is news (`option log-health-checks`). One word is enough for it.
+/// Log line of an agent whose answer is news (`option log-health-checks`). A single word is enough for it.
 fn agent_line(farm: &Farm, server: &Server, is_up: bool, answer: &LastCheck) -> String {
     let backup = if server.settings().backup { "backup " } else { "" };
     let outcome = if answer.status.is_pass() { "succeeded" } else { "failed" };
@@ -380,19 +380,19 @@ fn agent_line(farm: &Farm, server: &Server, is_up: bool, answer: &LastCheck) -> 
     format!("Agent check for {backup}server {}/{} {outcome}{answer}, status: {status}.", farm.name(), server.name())
 }
 
-/// What is said when a server leaves maintenance, and still drains.
+/// Log line of a server that leaves maintenance, and still drains.
 fn still_drains(farm: &Farm, server: &Server, state: State) -> String {
     let backup = if server.settings().backup { "Backup " } else { "" };
     let how = if state.admin.is_forced_drain() { "forced drain mode".into() } else { format!("drain mode{}", via(server)) };
     format!("{backup}Server {}/{} remains in {how}.", farm.name(), server.name())
 }
 
-/// Whose state a server takes, in the words of lines.
+/// The tracked server, in the words of log lines.
 fn via(server: &Server) -> String {
     server.leader_name().map_or_else(String::new, |name| format!(" via {name}"))
 }
 
-/// What is said about a change, and how loud.
+/// Log line of a change, and its severity.
 fn line(farm: &Farm, server: &Server, old: State, new: State, cause: &str, moved: usize) -> Option<(Level, String)> {
     let was_leaving = old.operation == Operation::Stopping || old.admin.is_drain();
     let up = if new.operation == Operation::Stopped { "DOWN" } else { "UP" };

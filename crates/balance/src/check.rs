@@ -1,4 +1,4 @@
-//! Health checks: what is said to a server now and then, what it must answer, and what follows from that.
+//! Health checks: periodic requests to a server, expectations of its answers, and their consequences.
 //!
 //! ```text
 //! Probe (settings) -> Script (steps) -> attempt (sockets) -> LastCheck -> Farm::record_check -> the server's state
@@ -31,17 +31,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use terse_sample::{ProcessStore, World};
 
-/// What checks see of the process.
+/// View of the process for checks.
 pub trait Surroundings: Send + Sync {
     /// The variables of the process.
     fn variables(&self) -> &ProcessStore;
     /// Time and randomness.
     fn world(&self) -> &dyn World;
-    /// What expressions see of the server that is checked.
+    /// Data of the checked server for expressions.
     fn subject(&self, _farm: &Farm, _server: &Arc<Server>) -> Box<dyn Any + Send + Sync> {
         Box::new(())
     }
-    /// Where clients come to a backend.
+    /// Address and mode of a backend's entrance.
     fn entrance(&self, _farm: &Farm) -> Entrance {
         Entrance::default()
     }
@@ -51,14 +51,14 @@ pub trait Surroundings: Send + Sync {
     }
 }
 
-/// What a check found. The numbers are those of `show servers state`.
+/// Result of a check. The numbers are those of `show servers state`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(u8)]
 pub enum CheckStatus {
-    /// None has been made.
+    /// No check has been made.
     #[default]
     Initial = 1,
-    /// An agent has answered, and nothing of whether its server is up.
+    /// An agent has answered, without a report of whether its server is up.
     Checked = 3,
     /// Requests failed (`observe`).
     Observed = 4,
@@ -78,24 +78,24 @@ pub enum CheckStatus {
     L6Response = 11,
     /// Did not answer in time.
     L7Timeout = 12,
-    /// Answered what was not expected, or no such protocol.
+    /// Answered against the expectation, or in another protocol.
     L7Response = 13,
     /// Answered as expected.
     L7Ok = 15,
-    /// Answered that it wants no new clients.
+    /// Answered that it takes no new clients.
     L7OkStopping = 16,
     /// Answered with a status that was not expected.
     L7Status = 17,
-    /// A program could not be started, or says no.
+    /// A program could not be started, or reported failure.
     ProgramError = 18,
-    /// A program took too long.
+    /// A program exceeded its time limit.
     ProgramTimeout = 19,
-    /// A program says yes.
+    /// A program reported success.
     ProgramOk = 20,
 }
 
 impl CheckStatus {
-    /// What a check may have come to: all but [`CheckStatus::Initial`].
+    /// Possible results of a check: all but [`CheckStatus::Initial`].
     pub const OUTCOMES: [CheckStatus; 16] = [
         CheckStatus::Observed,
         CheckStatus::SocketError,
@@ -115,17 +115,17 @@ impl CheckStatus {
         CheckStatus::ProgramOk,
     ];
 
-    /// The status of that number; one that is not known, of another version, says nothing.
+    /// The status of that number; an unknown one, of another version, gives [`CheckStatus::Initial`].
     pub(crate) fn of_number(number: u32) -> CheckStatus {
         CheckStatus::OUTCOMES.into_iter().find(|status| *status as u32 == number).unwrap_or_default()
     }
 
-    /// The word in `show stat`'s column `check_status`.
+    /// Code in `show stat`'s column `check_status`.
     pub const fn code(self) -> &'static str {
         self.words().0
     }
 
-    /// The words of the log and of `check_desc`.
+    /// Text of the log and of `check_desc`.
     pub const fn text(self) -> &'static str {
         self.words().1
     }
@@ -153,7 +153,7 @@ impl CheckStatus {
         }
     }
 
-    /// The number of the result in `show servers state`: 0 none, 1 neither, 2 failed, 3 passed, 4 conditionally passed.
+    /// Number of the result in `show servers state`: 0 none, 1 neither, 2 failed, 3 passed, 4 conditionally passed.
     pub const fn result(self) -> u8 {
         match self {
             CheckStatus::Initial => 0,
@@ -164,18 +164,18 @@ impl CheckStatus {
         }
     }
 
-    /// Whether it speaks for the server.
+    /// Whether the check passed.
     pub const fn is_pass(self) -> bool {
         self.result() >= 3
     }
 
-    /// Whether a code of the protocol belongs to it.
+    /// Whether a code of the protocol belongs to the status.
     pub const fn has_code(self) -> bool {
-        // Those of the last kinds, as in HAProxy.
+        // As in HAProxy, the last kinds.
         self as u8 >= CheckStatus::L7Ok as u8
     }
 
-    /// What it means for a server that is in that state. A server that is down does not come up only to stop.
+    /// Event for a server in that state. A server that is down does not come up only to stop.
     pub(crate) fn event(self, operation: Operation) -> Event {
         match self {
             CheckStatus::L7OkStopping if operation == Operation::Stopped => Event::Failed,
@@ -186,16 +186,17 @@ impl CheckStatus {
     }
 }
 
-/// The outcome of a server's last check. Written as in the log: `, reason: ..., code: ..., info: "...", check duration: ...`.
+/// Outcome of a server's last check. Written as in the log: `, reason: ..., code: ..., info: "...", check duration:
+/// ...`.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct LastCheck {
-    /// What it found.
+    /// Result.
     pub status: CheckStatus,
-    /// The code that the server answered with, such as 200; 0 without one.
+    /// Code of the server's answer, such as 200; 0 without one.
     pub code: u16,
-    /// More about it; may be empty.
+    /// Details; may be empty.
     pub info: String,
-    /// How long it took.
+    /// Duration of the check.
     pub duration: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Counters that every request bumps, without workers fighting for a cache line.
+//! Counters that every request increments, without contention of workers for a cache line.
 //!
 //! Each set of counters is kept several times, in lanes; a thread adds to its own lane and readers add the lanes up. A sum is exact
 //! once the writers rest; while they run, each single count is right at some moment during the call.
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// What is counted for a server, and in the same words for its backend.
+        /// Counts of a server, and of its backend under the same names.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(usize)]
         pub enum Count { $($(#[$doc])* $name),* }
@@ -76,11 +76,11 @@ counts! {
     AnalysisFailures,
 }
 
-/// One set of counters.
+/// A set of counters.
 #[derive(Debug)]
 pub struct Counters {
     lanes: Box<[Lane; LANES]>,
-    /// What the sums were when they were cleared: no thread's lane is written by another.
+    /// Sums at the time of the last clearing: a lane is written by its thread only.
     cleared: Box<Lane>,
 }
 
@@ -104,12 +104,12 @@ impl Counters {
         if lane == SHARED_LANE {
             sum.fetch_add(n, Relaxed);
         } else {
-            // Nobody else writes it, so this need not be one step, which would cost many times as much.
+            // The lane has one writer, so this need not be one step, which would cost many times as much.
             sum.store(sum.load(Relaxed).wrapping_add(n), Relaxed);
         }
     }
 
-    /// Adds one.
+    /// Adds 1.
     pub fn bump(&self, count: Count) {
         self.add(count, 1);
     }
@@ -141,14 +141,14 @@ impl Counters {
     }
 }
 
-/// As many as one machine usually gives to a proxy, and one more that all further threads share.
+/// As many as a machine usually gives to a proxy, and one more that all further threads share.
 pub(crate) const LANES: usize = 17;
 const SHARED_LANE: usize = LANES - 1;
 
-/// How many lanes threads have taken.
+/// Number of lanes that threads have taken.
 static NEXT_LANE: AtomicUsize = AtomicUsize::new(0);
 
-/// Lanes that threads write to: those behind them are zero, and not worth the cache's time.
+/// Lanes that threads write to: those after them are zero, and not worth the cache's time.
 pub(crate) fn taken_lanes() -> usize {
     NEXT_LANE.load(Relaxed).min(LANES)
 }

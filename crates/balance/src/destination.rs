@@ -1,4 +1,4 @@
-//! Where servers over IP are, as lines and operators say it: parts of it may be where the client wanted to go.
+//! Addresses of servers over IP, as lines and operators set them: parts may come from the client's destination.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -6,28 +6,28 @@ use std::net::{IpAddr, SocketAddr};
 /// An address and a port.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Destination {
-    /// The address; an unspecified one stands for the address that the client asked for.
+    /// Address; an unspecified one stands for the address that the client asked for.
     pub ip: IpAddr,
-    /// The port.
+    /// Port.
     pub port: Port,
 }
 
-/// A port.
+/// A server's port.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Port {
     /// This one.
     Fixed(u16),
-    /// The one that the client asked for, plus this: `+1000`, `-1000`, and 0 where a line has no port.
+    /// The port that the client asked for, plus this: `+1000`, `-1000`, and 0 where a line has no port.
     Offset(i32),
 }
 
 impl Destination {
-    /// Where it is, if that does not depend on clients.
+    /// Address and port, if they do not depend on clients.
     pub fn fixed(self) -> Option<SocketAddr> {
         self.fixed_port().filter(|_| !self.ip.is_unspecified()).map(|port| SocketAddr::new(self.ip, port))
     }
 
-    /// Its port, if that does not depend on clients.
+    /// Port, if it does not depend on clients.
     pub fn fixed_port(self) -> Option<u16> {
         match self.port {
             Port::Fixed(port) => Some(port),
@@ -35,7 +35,8 @@ impl Destination {
         }
     }
 
-    /// Where it is for a client that asked for this address, which is not known of clients of unix sockets; `None` where no port comes of it.
+    /// Address and port for a client that asked for this address, which is unknown for clients of unix sockets; `None`
+    /// where no valid port results.
     pub fn of(self, asked: Option<SocketAddr>) -> Option<SocketAddr> {
         let ip = asked.map(|asked| asked.ip()).filter(|_| self.ip.is_unspecified()).unwrap_or(self.ip);
         let port = match self.port {
@@ -53,10 +54,10 @@ impl From<SocketAddr> for Destination {
 }
 
 impl Port {
-    /// Reads `80`, `+1000`, `-1000`.
+    /// Parses `80`, `+1000`, `-1000`.
     ///
     /// # Errors
-    /// Why it is none. A distance that no port could have is one, as is a sign alone.
+    /// The text of the fault. A distance that no port could have is a fault, as is a sign alone.
     pub fn parse(text: &str) -> Result<Port, String> {
         let port = match text.as_bytes().first() {
             Some(b'+' | b'-') => text.parse().ok().filter(|offset| (-MOST..=MOST).contains(offset)).map(Port::Offset),
@@ -65,7 +66,7 @@ impl Port {
         port.ok_or_else(|| format!("'{text}' is not a port"))
     }
 
-    /// What it is as a number. Offsets go round, as HAProxy has it: -1 is 65535.
+    /// Port as a number. Offsets wrap, as in HAProxy: -1 is 65535.
     pub fn number(self) -> u16 {
         match self {
             Port::Fixed(port) => port,
@@ -74,7 +75,7 @@ impl Port {
     }
 }
 
-/// The farthest that two ports can be apart.
+/// Largest distance of two ports.
 const MOST: i32 = 65_535;
 
 impl fmt::Display for Destination {

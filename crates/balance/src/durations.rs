@@ -1,8 +1,9 @@
-//! How long streams took, of a server or a backend: averages over the last 1024 of them, the most, and when the last one came.
+//! Durations of streams, of a server or a backend: averages over the last 1024 of them, the longest, and the time of
+//! the last.
 //!
-//! Like counters they are kept in lanes, one for each of the first threads: a stream's end costs its thread a few relaxed loads and
-//! stores in a line of its own. A reader weighs the lanes by how many streams each has seen. Threads that share a lane may lose each
-//! other's newest sample, and nothing else.
+//! Like counters they are kept in lanes, one for each of the first threads. A stream's end costs its thread a few
+//! relaxed loads and stores in a line of its own. A reader weighs the lanes by their numbers of streams. Threads that
+//! share a lane may lose each other's newest sample, and nothing else.
 
 use crate::counters::{LANES, lane, taken_lanes};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,17 +12,17 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Span {
-    /// It waited in queues (`qtime`).
+    /// Time in queues (`qtime`).
     Queue,
-    /// The connection was made (`ctime`).
+    /// Time of connecting (`ctime`).
     Connect,
-    /// The server thought about its response (`rtime`).
+    /// Time to the response (`rtime`).
     Response,
-    /// All of it (`ttime`).
+    /// Total time (`ttime`).
     Total,
 }
 
-/// What is known of the times of streams.
+/// Durations of streams.
 #[derive(Debug)]
 pub struct Durations {
     lanes: Box<[Lane; LANES]>,
@@ -36,11 +37,11 @@ struct Lane {
     means: [AtomicU64; SPANS],
     /// Milliseconds.
     most: [AtomicU64; SPANS],
-    /// Seconds from the start to when the last stream came, and one; 0: none came.
+    /// Seconds from the start to the last stream, plus one; 0: there was none.
     last: AtomicU64,
 }
 
-/// By so much one of `count` samples moves their mean; a division only until there are enough of them.
+/// Change of a mean of `count` samples by one sample; a division only until there are enough of them.
 fn share(difference: u64, count: u64) -> u64 {
     if count == SAMPLES { difference.div_ceil(SAMPLES) } else { difference.div_ceil(count) }
 }
@@ -71,7 +72,7 @@ impl Durations {
         }
     }
 
-    /// Says that a stream came, so many seconds from the start.
+    /// Records a stream, at seconds from the start.
     pub fn touch(&self, at_s: u64) {
         if let Some(lane) = self.lanes.get(lane()) {
             lane.last.store(at_s + 1, Relaxed);
@@ -82,7 +83,7 @@ impl Durations {
         self.lanes[..taken_lanes()].iter()
     }
 
-    /// The average, in milliseconds.
+    /// Average, in milliseconds.
     pub fn average_ms(&self, span: Span) -> u64 {
         let (mut sum, mut count) = (0u64, 0u64);
         for lane in self.taken() {
@@ -93,22 +94,22 @@ impl Durations {
         (sum + count * SCALE / 2) / (count.max(1) * SCALE)
     }
 
-    /// The most, in milliseconds.
+    /// Longest duration, in milliseconds.
     pub fn most_ms(&self, span: Span) -> u64 {
         self.taken().filter_map(|lane| Some(lane.most.get(span as usize)?.load(Relaxed))).max().unwrap_or(0)
     }
 
-    /// When the last stream came, in seconds from the start.
+    /// Time of the last stream, in seconds from the start.
     pub fn last_s(&self) -> Option<u64> {
         self.taken().map(|lane| lane.last.load(Relaxed)).max().and_then(|last| last.checked_sub(1))
     }
 
-    /// Forgets the most there were.
+    /// Resets the longest durations.
     pub fn clear_peaks(&self) {
         self.lanes.iter().flat_map(|lane| &lane.most).for_each(|most| most.store(0, Relaxed));
     }
 
-    /// Forgets all but when the last stream came.
+    /// Resets everything but the time of the last stream.
     pub fn clear(&self) {
         self.clear_peaks();
         for lane in self.lanes.iter() {
@@ -118,13 +119,13 @@ impl Durations {
     }
 }
 
-/// How many spans there are.
+/// Number of spans.
 const SPANS: usize = 4;
-/// Over how many streams averages are taken, at most: HAProxy's manual, `qtime`.
+/// Limit of streams over which averages are taken: HAProxy's manual, `qtime`.
 const SAMPLES: u64 = 1024;
 /// Averages are kept this much finer than milliseconds: a sample of 1 ms among 1024 of 0 still counts.
 const SCALE: u64 = 1024;
-/// More than a month is no time that anybody waits; sums of all lanes fit.
+/// Above a month no duration is of use; sums of all lanes fit.
 const MOST_MS: u64 = u32::MAX as u64;
 
 #[cfg(test)]

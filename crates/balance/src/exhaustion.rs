@@ -1,7 +1,7 @@
-//! Descriptors that the system refused: counted where it happens, told in one line of log a while.
+//! Descriptors that the system refused: counted where it happens, reported in one line of log at intervals.
 //!
-//! Accepting, connecting, checks, name servers and logs meet `EMFILE` and `ENFILE` many times a second once descriptors have run out. They
-//! count it here; one task of the process takes the counts and writes the line.
+//! Accepting, connecting, checks, name servers and logs meet `EMFILE` and `ENFILE` many times a second once descriptors
+//! have run out. They count it here; one task of the process takes the counts and writes the line.
 
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// What a descriptor was wanted for.
+/// Purpose of a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// A client's connection.
@@ -18,7 +18,7 @@ pub enum Purpose {
     Connect,
     /// A health check.
     Check,
-    /// A question to a name server.
+    /// A query to a name server.
     Resolve,
     /// A socket for lines of log.
     Log,
@@ -30,7 +30,7 @@ pub enum Purpose {
     Command,
     /// A connection of a `peers` section.
     Peer,
-    /// A question for a certificate's state.
+    /// A query for a certificate's status.
     Certificate,
 }
 
@@ -48,7 +48,7 @@ impl Purpose {
         Purpose::Certificate,
     ];
 
-    /// Whether whatever wanted it has no idle connections of its own to close.
+    /// Whether the requester has no idle connections of its own to close.
     fn is_outside_workers(self) -> bool {
         matches!(self, Purpose::Check | Purpose::Resolve | Purpose::Log | Purpose::Command | Purpose::Peer | Purpose::Certificate)
     }
@@ -79,7 +79,7 @@ pub struct Exhaustion {
     of_system: AtomicBool,
 }
 
-/// Those of the process.
+/// Refusals of the process.
 pub static EXHAUSTION: Exhaustion = Exhaustion::new();
 
 impl Exhaustion {
@@ -91,7 +91,7 @@ impl Exhaustion {
         }
     }
 
-    /// Counts an error if it is a descriptor that was refused; says whether it is.
+    /// Counts an error if it is a refused descriptor; returns whether it is.
     pub fn note(&self, error: &io::Error, purpose: Purpose) -> bool {
         let (process, system) = (Errno::MFILE.raw_os_error(), Errno::NFILE.raw_os_error());
         let refused = error.raw_os_error().filter(|code| *code == process || *code == system);
@@ -105,12 +105,12 @@ impl Exhaustion {
         refused.is_some()
     }
 
-    /// How many descriptors were refused to those who have no idle connections to close, since this was asked before.
+    /// Number of descriptors refused to requesters without idle connections of their own, since the last call.
     pub fn take_wanted(&self) -> usize {
         if self.wanted.load(Relaxed) == 0 { 0 } else { self.wanted.swap(0, Relaxed) }
     }
 
-    /// The line of log that is due, and begins to count anew.
+    /// Takes the line of log that is due, and restarts the count.
     pub fn take(&self) -> Option<String> {
         let counts = self.counts.each_ref().map(|count| if count.load(Relaxed) == 0 { 0 } else { count.swap(0, Relaxed) });
         if counts.iter().all(|count| *count == 0) {
@@ -153,7 +153,7 @@ mod tests {
         exhaustion.note(&error(Errno::NFILE), Purpose::Log);
         let line = exhaustion.take().unwrap();
         assert!(line.contains("of the system") && line.contains("logs 1"), "{line}");
-        // A check and a log: those who accept close idle connections themselves.
+        // A check and a log: a worker that accepts closes its own idle connections.
         assert_eq!((exhaustion.take_wanted(), exhaustion.take_wanted()), (2, 0));
     }
 

@@ -1,4 +1,4 @@
-//! A backend's servers together.
+//! All servers of a backend.
 
 use crate::algorithm::{Choice, Chooser, Key, Roster};
 use crate::check::Script;
@@ -18,23 +18,23 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use terse_tls::HandshakeCounts;
 
-/// What a farm needs to know of its backend.
+/// Data of its backend that a farm needs.
 pub struct FarmContext {
     /// The backend's number in statistics.
     pub id: u32,
-    /// Whether its configuration gives it that.
+    /// Whether the configuration sets that number.
     pub has_own_id: bool,
     /// The backend's name.
     pub name: Arc<str>,
-    /// What its lines call it: `backend`, or `proxy` for a `listen` section.
+    /// Kind of section in log lines: `backend`, or `proxy` for a `listen` section.
     pub kind: &'static str,
     /// `timeout connect`, which limits the connecting of checks too.
     pub connect_timeout: Option<Duration>,
-    /// Where its lines go.
+    /// Sink of log lines.
     pub journal: Journal,
-    /// When the process started: times are counted from here.
+    /// Start of the process: times are counted from here.
     pub started: Instant,
-    /// Who is told of its servers.
+    /// Receivers of news of servers.
     pub wardens: Arc<Wardens>,
     /// Ends the streams of its servers.
     pub ends: Ends,
@@ -43,12 +43,12 @@ pub struct FarmContext {
 /// Ends the streams that a server counts, and its idle connections. It is called under the lock of changes: it must not call back.
 pub type Ends = Arc<dyn Fn(&Server, Ending) + Send + Sync>;
 
-/// Why a server's streams are ended.
+/// Reason for ending a server's streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ending {
     /// It has gone down (`on-marked-down shutdown-sessions`).
     Down,
-    /// It is a backup, and a server that is none has come up (`on-marked-up shutdown-backup-sessions`).
+    /// It is a backup, and an active server has come up (`on-marked-up shutdown-backup-sessions`).
     Replaced,
 }
 
@@ -56,7 +56,7 @@ pub enum Ending {
 /// lock of changes: it must not call back.
 pub type Journal = Arc<dyn Fn(Level, &str) + Send + Sync>;
 
-/// How grave a line is, as syslog counts.
+/// Severity of a line, in syslog's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Level {
@@ -72,39 +72,39 @@ pub enum Level {
 pub struct Farm {
     pub(crate) context: FarmContext,
     pub(crate) settings: FarmSettings,
-    /// Its servers, and the order in which algorithms look at them.
+    /// Servers, and the order in which algorithms look at them.
     pub(crate) roster: ArcSwap<Roster>,
-    /// How many numbers servers have been given.
+    /// Count of numbers that servers have been given.
     pub(crate) given: AtomicUsize,
-    /// At how many requests servers get their whole `maxconn`.
+    /// Number of requests at which servers get their whole `maxconn`.
     pub(crate) full: AtomicU32,
     pub(crate) backlog: Arc<Backlog>,
-    /// What checks do.
+    /// Script of checks.
     pub(crate) script: Script,
-    /// Held while a server's state changes and the roster is rebuilt; what it guards is when the backend went down, and for how
-    /// long it was down before that.
+    /// Held while a server's state changes and the roster is rebuilt. It guards the time at which the backend went
+    /// down, and the duration of earlier outages.
     pub(crate) changes: Mutex<Outage>,
-    /// What is counted for the backend, and what servers that have gone had counted of what only servers count.
+    /// Counters of the backend, with the per-server counts of servers that have gone.
     pub counters: Counters,
     /// Handshakes with servers that have gone.
     pub handshakes: HandshakeCounts,
-    /// How long its streams took.
+    /// Durations of its streams.
     pub durations: Durations,
     cursor: Cursor,
     pub(crate) dynamic_cookies: DynamicCookies,
 }
 
-/// Counts choices, on a line of its own.
+/// Counter of choices, on a cache line of its own.
 #[derive(Default)]
 #[repr(align(128))]
 struct Cursor(AtomicUsize);
 
-/// When a backend had no server.
+/// Times at which a backend had no server.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Outage {
-    /// When its last server went or its first one came, from the start.
+    /// Time at which the last server went or the first came, from the start.
     pub(crate) changed: Duration,
-    /// How long it had none before that.
+    /// Duration of earlier outages.
     pub(crate) down: Duration,
 }
 
@@ -145,49 +145,49 @@ impl Farm {
         farm
     }
 
-    /// `fullconn`, where it is said.
+    /// `fullconn`, where it is set.
     pub fn said_full(&self) -> Option<u32> {
         self.settings.fullconn
     }
 
-    /// At how many requests its servers get their whole `maxconn`, where no `fullconn` says so.
+    /// Sets the number of requests at which servers get their whole `maxconn`, where no `fullconn` does.
     pub fn set_full(&self, full: u32) {
         if self.settings.fullconn.is_none() {
             self.full.store(full, Relaxed);
         }
     }
 
-    /// At how many requests its servers get their whole `maxconn`: `fullconn`, or what takes its place.
+    /// Number of requests at which servers get their whole `maxconn`: `fullconn`, or its default.
     pub fn full(&self) -> u32 {
         self.full.load(Relaxed)
     }
 
-    /// The backend's name.
+    /// Name of the backend.
     pub fn name(&self) -> &str {
         &self.context.name
     }
 
-    /// What its lines call it: `backend`, or `proxy` for a `listen` section.
+    /// Kind of section in log lines: `backend`, or `proxy` for a `listen` section.
     pub fn kind(&self) -> &'static str {
         self.context.kind
     }
 
-    /// The backend's number in statistics.
+    /// Number of the backend in statistics.
     pub fn id(&self) -> u32 {
         self.context.id
     }
 
-    /// Whether the configuration gives it its number.
+    /// Whether the configuration sets the backend's number.
     pub(crate) fn has_own_id(&self) -> bool {
         self.context.has_own_id
     }
 
-    /// What the configuration says.
+    /// Settings of the backend's servers.
     pub fn settings(&self) -> &FarmSettings {
         &self.settings
     }
 
-    /// What checks of a server do.
+    /// Script of checks of a server.
     pub fn script_of<'f>(&'f self, server: &'f Server) -> &'f Script {
         server.script().unwrap_or(&self.script)
     }
@@ -211,8 +211,8 @@ impl Farm {
         })
     }
 
-    /// The index of the server that the algorithm chooses now; moves its cursor on. Servers that are avoided are chosen only when there is no
-    /// other. `None` when no server may be used, or all slots are in use.
+    /// Index of the server that the algorithm chooses now; moves its cursor on. Avoided servers are chosen only when
+    /// there is no other. `None` when no server may be used, or all slots are in use.
     pub fn choose(&self, key: &Key<'_>, avoided: &[usize]) -> Option<usize> {
         let roster = self.roster.load();
         match self.look(&roster, key, avoided) {
@@ -226,7 +226,7 @@ impl Farm {
         self.claim_as(want, Precedence::default())
     }
 
-    /// The same, with a place in queues that is not the usual one.
+    /// Chooses a server and takes a slot or a place in a queue, with the given precedence in queues.
     pub fn claim_as(&self, want: Want<'_>, precedence: Precedence) -> Grant {
         match want {
             Want::Server(index) => match self.roster.load().find(index) {
@@ -243,7 +243,8 @@ impl Farm {
 
     fn claim_any(&self, key: &Key<'_>, avoided: &[usize], precedence: Precedence) -> Grant {
         let roster = self.roster.load();
-        // A slot can be taken by somebody else between the look and the grip. Who loses that race so often finds the queue.
+        // Another task can take a slot between the look and the grip. A request that loses that race so often enters
+        // the queue.
         for _ in 0..MOST_LOST_RACES {
             match self.look(&roster, key, avoided) {
                 Choice::Bound(at) => return self.claim_of(&roster.servers[at], precedence),
@@ -251,7 +252,7 @@ impl Farm {
                 Choice::AllBusy => break,
                 Choice::Free(at) => {
                     let server = &roster.servers[at];
-                    // Nobody passes by those who wait for any server, unless there is room for all.
+                    // No request overtakes those that wait for any server, unless there is room for all.
                     if server.maxconn() != 0 && self.backlog.in_backend().0 != 0 {
                         break;
                     }
@@ -269,20 +270,20 @@ impl Farm {
         Chooser { roster, settings: &self.settings, cursor: &self.cursor.0, avoided }.choose(key)
     }
 
-    /// Says that a stream goes to a server at a moment.
+    /// Notes the moment at which a stream goes to a server.
     pub fn touch(&self, server: &Server, now: Instant) {
         let at_s = now.saturating_duration_since(self.context.started).as_secs();
         self.durations.touch(at_s);
         server.durations.touch(at_s);
     }
 
-    /// How many seconds before a moment the last stream came; `None` when none ever did.
+    /// Seconds from the last stream to a moment; `None` when there was no stream.
     pub fn since_last_s(&self, durations: &Durations, now: Instant) -> Option<u64> {
         let at_s = now.saturating_duration_since(self.context.started).as_secs();
         durations.last_s().map(|last| at_s.saturating_sub(last))
     }
 
-    /// How many servers are up with a weight: active ones, and backups.
+    /// Number of servers that are up with a weight: active ones, and backups.
     pub fn up(&self) -> (u32, u32) {
         self.roster.load().up
     }
@@ -292,17 +293,19 @@ impl Farm {
         self.up() != (0, 0)
     }
 
-    /// Requests that wait for any server, and the most there were. Those that wait for one server are counted there.
+    /// Requests that wait for any server, and their highest number. Those that wait for one server are counted in that
+    /// server.
     pub fn queued(&self) -> (u32, u32) {
         self.backlog.in_backend()
     }
 
-    /// Forgets how many waited for any server at most; each server has its own ([`Server::clear_peaks`]).
+    /// Resets the highest number of requests that waited for any server; each server has its own
+    /// ([`Server::clear_peaks`]).
     pub fn clear_peak(&self) {
         self.backlog.clear_peak();
     }
 
-    /// Requests that wait, for any server or for one.
+    /// Requests that wait, for any server or for a certain one.
     pub fn waiting(&self) -> u32 {
         self.backlog.waiting()
     }
@@ -312,7 +315,7 @@ impl Farm {
         self.rebuild_with(self.roster.load().servers.clone());
     }
 
-    /// The same, with these servers.
+    /// Builds the roster anew from these servers' states.
     pub(crate) fn rebuild_with(&self, servers: Arc<[Arc<Server>]>) {
         let roster = Roster::new(servers, &self.settings, Some(&self.roster.load()));
         let mut usable = vec![false; roster.servers.len()];
@@ -321,13 +324,13 @@ impl Farm {
         self.roster.store(Arc::new(roster));
     }
 
-    /// Requests that servers have, and that wait for some.
+    /// Requests that servers have, and those that wait.
     pub(crate) fn load(&self) -> u32 {
         self.servers().iter().map(|server| server.served()).sum::<u32>() + self.waiting()
     }
 }
 
-/// How often one request chooses again because its server was full by the time.
+/// Limit of choices for a request whose chosen server was full by then.
 const MOST_LOST_RACES: usize = 8;
 
 #[cfg(test)]
@@ -385,7 +388,7 @@ mod tests {
             let farm = farm(&format!("balance uri\nhash-type consistent\n{}", servers.collect::<String>()));
             let seen: Vec<_> = (0..8).map(|n| server_of(&farm, &format!("/u{n}"))).collect();
             assert_eq!(seen, expected, "{key}");
-            // Who gets another's address gets its keys, too.
+            // A server that gets another's address gets its keys, too.
             let (first, last) = (farm.servers()[0].clone(), farm.servers()[3].clone());
             farm.set_address(&first, "127.0.0.13".parse().unwrap(), Some(Port::Fixed(21003)), "test").unwrap();
             farm.set_address(&last, "127.0.0.11".parse().unwrap(), Some(Port::Fixed(21000)), "test").unwrap();

@@ -12,7 +12,7 @@ pub(crate) fn farm(lines: &str) -> Arc<Farm> {
     logged(lines).0
 }
 
-/// The same, with what its journal was told.
+/// The same, with the lines of its journal.
 pub(crate) fn logged(lines: &str) -> (Arc<Farm>, Lines) {
     let loader = Loader { tables: vec![crate::KEYWORDS], environment: Environment::default() };
     let source = Source { name: "test".into(), bytes: format!("backend be\n{lines}\n").into() };
@@ -53,17 +53,17 @@ impl Lines {
         self.0.more.notify_one();
     }
 
-    /// Takes what was written.
+    /// Takes the written lines.
     pub(crate) fn take(&self) -> Vec<(Level, String)> {
         std::mem::take(&mut self.0.lines.lock().unwrap())
     }
 
-    /// Takes what was written, without its level.
+    /// Takes the written lines, without their levels.
     pub(crate) fn texts(&self) -> Vec<String> {
         self.take().into_iter().map(|(_, text)| text).collect()
     }
 
-    /// Waits until a line with that text was written, and drops all up to then.
+    /// Waits until a line with that text was written, and drops all lines up to it.
     pub(crate) async fn written(&self, text: &str) {
         while !self.texts().iter().any(|line| line.contains(text)) {
             self.0.more.notified().await;
@@ -71,7 +71,7 @@ impl Lines {
     }
 }
 
-/// Where nothing is known: no variables, no time.
+/// Surroundings without variables and without time.
 pub(crate) struct Nowhere;
 
 impl terse_sample::World for Nowhere {

@@ -1,22 +1,22 @@
-//! `guid`: names by which files of statistics know proxies, addresses and servers, whatever else is renamed.
+//! `guid`: names by which files of statistics identify proxies, addresses and servers, whatever else is renamed.
 
 use std::sync::Arc;
 use terse_config::{Args, Fault, Place};
 
-/// A name that nothing else in the configuration has.
+/// A name that is unique in the configuration.
 #[derive(Clone, Debug)]
 pub struct Guid {
     /// The name.
     pub name: Arc<str>,
-    /// Where it stands.
+    /// Place in the configuration.
     pub place: Place,
 }
 
 impl Guid {
-    /// Reads it; `line` is the place of the line.
+    /// Parses it; `line` is the place of the line.
     ///
     /// # Errors
-    /// There is no word, or one that cannot stand in a file of statistics.
+    /// There is no argument, or one that cannot be written to a file of statistics.
     pub fn parse(args: &mut Args<'_>, line: &Place) -> Result<Guid, Fault> {
         let place = args.place(line);
         let name = args.need("<name>")?;
@@ -29,19 +29,19 @@ impl Guid {
 }
 
 impl Guid {
-    /// Whether a name can stand in a file of statistics.
+    /// Whether a name can be written to a file of statistics.
     pub fn fits(name: &str) -> bool {
         let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b':' | b'-' | b'_');
         !name.is_empty() && name.len() <= MOST_BYTES && name.bytes().all(fits)
     }
 
-    /// That of one of many that a line stands for.
+    /// Name for one of the many servers of a single line.
     pub(crate) fn numbered(&self, number: u32) -> Guid {
         Guid { name: format!("{}-{number}", self.name).into(), place: self.place.clone() }
     }
 }
 
-/// Where a name stands tells nothing of what it names.
+/// The place of a name does not identify it.
 impl PartialEq for Guid {
     fn eq(&self, other: &Guid) -> bool {
         self.name == other.name

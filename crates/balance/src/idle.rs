@@ -1,4 +1,4 @@
-//! How many connections to a server are idle, over all workers.
+//! Idle connections to a server: their number over all workers.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -10,19 +10,19 @@ pub struct IdleCounts {
     needed: AtomicUsize,
 }
 
-/// What one worker has.
+/// Share of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct IdleShare {
     /// Connections for any session's requests.
     pub shared: usize,
     /// Connections that stay with their sessions.
     pub own: usize,
-    /// How many connections are likely to be needed.
+    /// Number of connections that are likely to be needed.
     pub needed: usize,
 }
 
 impl IdleCounts {
-    /// Puts a worker's share in the place of what it had before.
+    /// Replaces a worker's previous share.
     pub fn change(&self, before: IdleShare, now: IdleShare) {
         for (count, before, now) in
             [(&self.shared, before.shared, now.shared), (&self.own, before.own, now.own), (&self.needed, before.needed, now.needed)]
@@ -43,7 +43,7 @@ impl IdleCounts {
         self.own.load(Relaxed)
     }
 
-    /// How many connections are likely to be needed.
+    /// Number of connections that are likely to be needed.
     pub fn needed(&self) -> usize {
         self.needed.load(Relaxed)
     }

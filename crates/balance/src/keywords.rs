@@ -1,6 +1,6 @@
 //! The keywords of backends that concern servers.
 //!
-//! HAProxy lets lines for one half of a proxy stand in the other and only warns that they do nothing there; so do these.
+//! As in HAProxy, lines for one half of a proxy may be in the other, with a warning that they have no effect there.
 
 mod address;
 mod announcement;
@@ -21,7 +21,7 @@ use crate::settings::FarmSettings;
 use terse_config::params::{self, Standing};
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections, reference};
 
-/// The table.
+/// Table of keywords.
 pub const KEYWORDS: &[Keyword] = &{
     use {balance::*, base::*, check::*, cookie::*, protocol_check::*, refused::*, server::*, states::*, table::*};
     [
@@ -65,7 +65,7 @@ pub const KEYWORDS: &[Keyword] = &{
     ]
 };
 
-/// Markdown: the words of `server`, `stick-table`, `http-check` and `tcp-check`, for the manual.
+/// Markdown: the keywords of `server`, `stick-table`, `http-check` and `tcp-check`, for the manual.
 pub fn reference() -> String {
     let tables = [
         reference::parameters("Parameters of `server` and `default-server`", server_words::KEYWORDS),
@@ -79,13 +79,13 @@ pub fn reference() -> String {
     tables.join("\n")
 }
 
-/// How the words of `server` lines stand.
+/// Support of the keywords of `server` lines.
 pub fn standings() -> Vec<Standing> {
     let tables = [server_words::KEYWORDS, course_words::KEYWORDS, name_words::KEYWORDS, announcement::KEYWORDS];
     tables.into_iter().flat_map(params::standings).chain(terse_tls::keywords::server_standings()).collect()
 }
 
-/// How a step of `http-check` or `tcp-check` stands.
+/// Support of a step of `http-check` or `tcp-check`.
 pub fn step_standing(keyword: &str, step: &str) -> Option<Standing> {
     let steps = match keyword {
         "http-check" => check::HTTP_STEPS,
@@ -95,22 +95,22 @@ pub fn step_standing(keyword: &str, step: &str) -> Option<Standing> {
     params::standings(steps).into_iter().find(|standing| standing.name.trim_end_matches('(') == step)
 }
 
-/// A keyword that does what it says.
+/// A supported keyword.
 const fn done(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
     Keyword { name, old_names: &[], sections: Sections::PROXY, arguments, summary, kind: Kind::Done(parser) }
 }
 
-/// The same, and `no` before it takes it back.
+/// A supported keyword that `no` before it takes back.
 const fn switch(name: &'static str, summary: &'static str, parser: Parser) -> Keyword {
     Keyword { kind: Kind::Switch(parser), ..done(name, "", summary, parser) }
 }
 
-/// A keyword that is understood and not built.
+/// A keyword that is recognized and refused.
 const fn refused(name: &'static str, arguments: &'static str, summary: &'static str, reason: &'static str) -> Keyword {
     Keyword { name, old_names: &[], sections: Sections::PROXY, arguments, summary, kind: Kind::Refused(reason) }
 }
 
-/// Reads the words of a switch, which are none, and sets it; in a frontend it only warns.
+/// Parses a switch, which has no arguments, and sets it; in a frontend it only warns.
 fn set(args: &mut Args<'_>, scope: &mut Scope<'_>, what: fn(&mut FarmSettings) -> &mut bool) -> Result<(), Fault> {
     args.end()?;
     let on = !scope.negated;
@@ -120,17 +120,18 @@ fn set(args: &mut Args<'_>, scope: &mut Scope<'_>, what: fn(&mut FarmSettings) -
     Ok(())
 }
 
-/// The section's settings.
+/// Settings of the section.
 fn settings<'a>(scope: &'a mut Scope<'_>) -> &'a mut FarmSettings {
     scope.section.settings.entry()
 }
 
-/// The same, where it has any.
+/// Settings of the section, where it has any.
 fn settings_of<'a>(scope: &'a Scope<'_>) -> Option<&'a FarmSettings> {
     scope.section.settings.get()
 }
 
-/// Whether the section has servers, or is for sections that have; one that has none is told that the line does nothing there.
+/// Whether the section has servers, or is for sections that have; a section without servers gets a warning that the
+/// line has no effect there.
 fn in_back(scope: &mut Scope<'_>) -> bool {
     let section = &scope.section;
     if Sections::BACK.or(Sections::HEALTH_CHECK).has(section.kind) {

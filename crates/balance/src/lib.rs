@@ -1,8 +1,8 @@
-//! Servers: which one a request goes to, when it may, and whether the server is well.
+//! Servers: the choice of a server for a request, its queues, and its health.
 //!
-//! A backend's servers are a [`Farm`]. Its configuration ([`FarmSettings`]) never changes; what changes at run time (health, an
-//! operator's word, weights, connections in use, counters) lies in atomics of the [`Server`]s, so that all workers share one farm.
-//! Which servers there are changes too: [`membership`] says how.
+//! A backend's servers are a [`Farm`]. Its configuration ([`FarmSettings`]) never changes. What changes at run time
+//! (health, administrative state, weights, connections in use, counters) is in atomics of the [`Server`]s, so that all
+//! workers share one farm. The set of servers changes too: see [`membership`].
 //!
 //! A request's way through here:
 //!

@@ -1,20 +1,21 @@
 //! Servers that come and go at run time.
 //!
-//! The list of a farm's servers is part of its roster, which nobody edits: who adds or removes a server stores another roster, and
-//! whoever looks at servers, workers and commands, loads one and sees what it holds, all of it or nothing.
+//! The list of a farm's servers is part of its roster, which is never edited: an addition or a removal stores another
+//! roster. Readers, workers and commands, load a roster and see all of its servers or none.
 //!
 //! ```text
 //! enlist:   made, in maintenance -> in the roster -> its checks are watched -> an operator lets it work
-//! dismiss:  in maintenance, idle -> marked as gone -> out of the roster -> its checks end -> the last who holds it lets it go
+//! dismiss:  in maintenance, idle -> marked as gone -> out of the roster -> its checks end -> freed with its last
+//! reference
 //! ```
 //!
 //! Invariants:
-//! * A server's number in its farm ([`Server::index`]) is given once. Who has only remembered a number finds that server or none:
+//! * A server's number in its farm ([`Server::index`]) is given once. A remembered number finds that server or none: in
 //!   a request whose cookie was read, a session that prefers its last server, a list of servers that failed.
-//! * A server's slot ([`Server::slot`]), by which workers keep its idle connections, is free again when nobody holds the server any
-//!   more. A connection holds its server: so no list ever mixes those of two servers.
-//! * Who holds a server that has gone may finish with it, as a request that was chosen for it a moment before. It keeps no connection,
-//!   no queue and no change of its state.
+//! * A server's slot ([`Server::slot`]), by which workers keep its idle connections, is free again with the last
+//!   reference to the server. A connection holds its server: so no list ever mixes the connections of two servers.
+//! * A holder of a server that has gone may finish with it, as a request that chose it a moment before. The server
+//!   keeps no connection, no queue and no change of its state.
 //! * A request pays for none of this: it loads the roster that it chooses from, as it would without.
 
 use crate::algorithm::Roster;
@@ -32,20 +33,20 @@ use std::slice;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock, PoisonError};
 
-/// Who is told of servers that come to a farm, or that get another name in the DNS. All farms of a process have one: so one that is made
-/// later knows them, too.
+/// Receivers of news of servers that come to a farm, or that get another DNS name. All farms of a process share one: so
+/// a later farm knows them, too.
 #[derive(Default, Debug)]
 pub struct Wardens {
-    /// Who makes checks, once somebody does.
+    /// Task of checks, once it runs.
     pub(crate) checks: OnceLock<Watchers>,
-    /// Who asks for names of servers, once somebody does.
+    /// Task that resolves servers' names, once it runs.
     pub(crate) names: OnceLock<Watchers>,
 }
 
 impl Wardens {
-    /// Who is to be told of servers whose names in the DNS have changed.
+    /// Sets the receiver of servers whose DNS names have changed.
     pub fn tell_of_names(&self, watchers: Watchers) {
-        // Nobody else asks for names.
+        // There is a single task that resolves names.
         let _ = self.names.set(watchers);
     }
 }
@@ -62,13 +63,13 @@ impl Deref for Servers {
 }
 
 impl Servers {
-    /// The one of that index, as long as it is there.
+    /// The server of that index, as long as it is there.
     pub(crate) fn of_index(self, index: usize) -> Option<Picked> {
         let at = self.0.place_of(index)?;
         Some(Picked { servers: self, at })
     }
 
-    /// One of them.
+    /// The first server for which `is_it` is true.
     pub fn pick(self, is_it: impl FnMut(&Arc<Server>) -> bool) -> Option<Picked> {
         let at = self.iter().position(is_it)?;
         Some(Picked { servers: self, at })
@@ -96,41 +97,41 @@ impl fmt::Debug for Servers {
     }
 }
 
-/// Why a server is not added.
+/// Reason for not adding a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NotAdded {
-    /// Another one has that name.
+    /// Another server has that name.
     NameTaken,
-    /// This one has that number.
+    /// The named server has that number.
     NumberTaken(Arc<str>),
 }
 
-/// Why a server is not removed.
+/// Reason for not removing a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NotRemoved {
-    /// The configuration speaks of it, or another server tracks it.
+    /// The configuration refers to it, or another server tracks it.
     Referenced,
     /// It is not in maintenance.
     AtWork,
-    /// Requests hold its slots, or wait for it: they end.
+    /// Requests hold its slots, or wait for it: they will end.
     Busy,
 }
 
-/// Why a server is not renamed.
+/// Reason for not renaming a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NotRenamed {
-    /// The configuration speaks of it, or another server tracks it.
+    /// The configuration refers to it, or another server tracks it.
     Referenced,
     /// It is not in maintenance.
     AtWork,
-    /// Another one has that name.
+    /// Another server has that name.
     NameTaken,
-    /// It has had too many others.
+    /// It has had too many names.
     TooOften,
 }
 
 impl Farm {
-    /// Whether servers can come and go: where the order of servers is not worked out for good.
+    /// Whether servers can come and go: not where the order of servers is worked out once and for all.
     pub fn is_dynamic(&self) -> bool {
         let hashes = matches!(self.settings.balance, Balance::Source | Balance::Uri(_) | Balance::Key | Balance::LogHash);
         let is_fixed = self.settings.balance == Balance::StaticRoundRobin;
@@ -140,7 +141,7 @@ impl Farm {
     /// Adds a server, in maintenance and with its checks not yet begun.
     ///
     /// # Errors
-    /// Its name or its number is another one's.
+    /// Its name or its number is that of another server.
     pub fn enlist(
         self: &Arc<Farm>,
         mut settings: ServerSettings,
@@ -164,7 +165,7 @@ impl Farm {
         let all: Arc<[Arc<Server>]> = servers.iter().chain([&server]).cloned().collect();
         self.rebuild_with(all);
         if let Some(watchers) = self.context.wardens.checks.get() {
-            // Nobody receives where the process is about to end.
+            // There is no receiver where the process is about to end.
             let _ = watchers.send((self.clone(), server.clone()));
         }
         Ok(server)
@@ -204,7 +205,8 @@ impl Farm {
         Ok(())
     }
 
-    /// Gives a server another name. Whoever has read the old one may still use it, as a request that is logged at that moment.
+    /// Gives a server another name. A reader of the old name may still use it, as a request that is logged at that
+    /// moment.
     ///
     /// # Errors
     /// It keeps its name.
@@ -223,14 +225,14 @@ impl Farm {
         }
     }
 
-    /// What its backend gives to a server.
+    /// Completes a server's settings with those of its backend.
     pub(crate) fn complete(&self, settings: &mut ServerSettings) {
         if settings.source == SourceSettings::default() {
             settings.source = self.settings.source.clone();
         }
     }
 
-    /// Lets servers know the others, and the others know what these do to them.
+    /// Links new servers with the farm where their limits or weights depend on the load of the others.
     pub(crate) fn join(self: &Arc<Farm>, newcomers: &[Arc<Server>]) {
         for server in newcomers {
             if server.settings().minconn != 0 || !server.settings().slowstart.is_zero() {
@@ -240,8 +242,8 @@ impl Farm {
     }
 }
 
-/// The numbers in statistics of a configuration's servers: what their lines say, and for the others the first free one after those that
-/// were given before. Each line moves the search on by one, as in HAProxy.
+/// Numbers in statistics of a configuration's servers: those that lines set, and for the others the first free number
+/// after the ones given before. Each line moves the search on by one, as in HAProxy.
 pub(crate) fn numbers(servers: &[ServerSettings]) -> Vec<u32> {
     let mut taken: HashSet<u32> = servers.iter().filter_map(|server| server.id).collect();
     let mut next = 1u32;
@@ -330,7 +332,7 @@ mod tests {
         assert_eq!(farm.dismiss(&a), Err(NotRemoved::Busy));
         drop((claim, waiter));
         assert_eq!(farm.dismiss(&a), Ok(()));
-        // Who had looked at the list before may finish; nobody joins a line.
+        // A former reader of the list may finish; no request enters a queue.
         assert!(matches!(farm.backlog.wait_for(&a, crate::Precedence::default()), Grant::NoServer));
         tell(&farm, &a, AdminOrder::Ready);
         assert_eq!((a.operation(), farm.is_up()), (Operation::Stopped, false));
@@ -374,7 +376,7 @@ mod tests {
         let old = a.name();
         assert_eq!(farm.rename(a, "x"), Ok(()));
         assert_eq!((&**old, &**a.name(), farm.find_server("a").is_none()), ("a", "x", true));
-        // Names that it had may come as often as they like.
+        // Former names may come again any number of times.
         for round in 0..3 * MOST_NAMES {
             assert_eq!(farm.rename(a, ["x", "y", "a"][round % 3]), Ok(()));
         }

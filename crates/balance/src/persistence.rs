@@ -5,8 +5,8 @@
 //! response -> mark  -> the client's Set-Cookie, and a letter
 //! ```
 //!
-//! The cookie says `<server's cookie>`, or `<server's cookie>~<the server's own value>` with `prefix`. What follows a `|` is a date
-//! of `maxidle` and `maxlife` ([`dates`]).
+//! The cookie's value is `<server's cookie>`, or `<server's cookie>~<the server's own value>` with `prefix`. After a
+//! `|` come dates of `maxidle` and `maxlife` ([`dates`]).
 
 mod cacheable;
 mod crumbs;
@@ -26,45 +26,45 @@ use terse_message::{Fields, Known, Request, Response};
 /// `cookie <name> ...`
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CookieSettings {
-    /// Its name.
+    /// Name of the cookie.
     pub name: Arc<str>,
-    /// What is done with it.
+    /// Mode of use.
     pub mode: CookieMode,
-    /// `indirect`: the server does not see it, and its own is taken out.
+    /// `indirect`: the cookie is hidden from the server, and the server's own is taken out.
     pub indirect: bool,
-    /// `nocache`: an answer that gets one is kept from caches.
+    /// `nocache`: a response that sets the cookie is kept from caches.
     pub nocache: bool,
-    /// `postonly`: only answers to POST get one.
+    /// `postonly`: only responses to POST set the cookie.
     pub postonly: bool,
-    /// `preserve`: one that the server sends is left alone.
+    /// `preserve`: a cookie that the server sends is left alone.
     pub preserve: bool,
-    /// `dynamic`: servers whose lines name no value have one that is made of their addresses, at first ([`DynamicCookies`]).
+    /// `dynamic`: servers whose lines set no value get one from their addresses, at first ([`DynamicCookies`]).
     pub dynamic: bool,
     /// `maxidle`, `maxlife`
     pub terms: Terms,
-    /// What follows `; path=/` in Set-Cookie: `; domain=...; HttpOnly; Secure; <attributes>`, or nothing.
+    /// Attributes after `; path=/` in Set-Cookie: `; domain=...; HttpOnly; Secure; <attributes>`, or nothing.
     pub attributes: Arc<str>,
 }
 
-/// What is done with the persistence cookie.
+/// Mode of use of the persistence cookie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CookieMode {
-    /// Only read: the server sets it.
+    /// The cookie is only read: the server sets it.
     Passive,
-    /// `rewrite`: the server's is given our value.
+    /// `rewrite`: the server's cookie gets our value.
     Rewrite,
-    /// `insert`: we set it.
+    /// `insert`: the proxy sets the cookie.
     Insert,
-    /// `prefix`: the server's own cookie is given a prefix.
+    /// `prefix`: the server's own cookie gets a prefix.
     Prefix,
 }
 
-/// What a request's cookie said.
+/// Result of reading a request's cookie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Affinity {
     /// The server that must be used, by index.
     pub server: Option<usize>,
-    /// What was found, for the log.
+    /// State of the cookie, for the log.
     pub found: CookieFound,
     /// The dates in the cookie.
     pub dates: Dates,
@@ -76,7 +76,7 @@ pub struct Affinity {
 pub enum CookieFound {
     /// No persistence cookie is configured.
     Off = b'-',
-    /// The request had none.
+    /// The request has none.
     None = b'N',
     /// It matches no server.
     Invalid = b'I',
@@ -88,7 +88,7 @@ pub enum CookieFound {
     Expired = b'E',
     /// It is older than `maxlife`.
     Old = b'O',
-    /// It was there, but another rule chose.
+    /// It was there, but another rule decided.
     Unused = b'U',
 }
 
@@ -104,7 +104,7 @@ pub enum CookieSent {
     Passed = b'P',
     /// The server sent one, and it was taken out.
     Deleted = b'D',
-    /// One was inserted.
+    /// A cookie was inserted.
     Inserted = b'I',
     /// The client's was sent anew, with other dates.
     Updated = b'U',
@@ -113,12 +113,12 @@ pub enum CookieSent {
 }
 
 impl Affinity {
-    /// No server, and why.
+    /// No server, with the reason.
     pub fn none(found: CookieFound) -> Affinity {
         Affinity { server: None, found, dates: Dates::default() }
     }
 
-    /// The same after the request had to go to another server than its cookie said.
+    /// Returns the affinity after a redispatch to another server than the cookie's.
     pub fn redispatched(self) -> Affinity {
         match self.found {
             CookieFound::Valid => Affinity { server: None, found: CookieFound::Down, ..self },
@@ -128,8 +128,8 @@ impl Affinity {
 }
 
 impl Farm {
-    /// Looks for the persistence cookie, and for its server, which if `forced` may be down. Changes nothing. `now_s`: seconds since 1970,
-    /// asked for where there are cookies.
+    /// Looks for the persistence cookie, and for its server, which if `forced` may be down. Changes nothing. `now_s`:
+    /// seconds since 1970, called only where there are cookies.
     pub fn find(&self, request: &Request, forced: bool, now_s: impl FnOnce() -> i64) -> Affinity {
         let Some(cookie) = &self.settings.cookie else { return Affinity::none(CookieFound::Off) };
         let now_s = now_s();
@@ -154,7 +154,7 @@ impl Farm {
         affinity
     }
 
-    /// The first server with that cookie that may be used. Several may share one, so that a backup takes over a server's clients.
+    /// The first usable server with that cookie. Several may share one, so that a backup takes over a server's clients.
     fn server_of(&self, value: &[u8], forced: bool) -> (Option<usize>, CookieFound) {
         // An empty value would be that of all servers without a cookie.
         let number = dynamic::read(value).and_then(|number| Some((self.dynamic_cookies.maker()?, number)));
@@ -173,7 +173,7 @@ impl Farm {
         }
     }
 
-    /// What the cookie says for a server: what its line says, or a dynamic value.
+    /// Cookie of a server: that of its line, or a dynamic value.
     pub fn cookie_of<'s>(&self, server: &'s Server) -> Option<Cow<'s, str>> {
         match &server.settings().cookie {
             Some(value) => Some(Cow::Borrowed(value)),
@@ -181,13 +181,13 @@ impl Farm {
         }
     }
 
-    /// What dynamic cookies are made of.
+    /// Settings of dynamic cookies.
     pub fn dynamic_cookies(&self) -> &DynamicCookies {
         &self.dynamic_cookies
     }
 
-    /// Takes out of the request what the server must not see: the whole cookie (`indirect`), or its prefix (`prefix`). Other
-    /// cookies stay as they are, byte for byte.
+    /// Removes from the request what the server must not see: the whole cookie (`indirect`), or its prefix (`prefix`).
+    /// Other cookies stay as they are, byte for byte.
     pub fn strip(&self, request: &mut Request) {
         let Some(cookie) = &self.settings.cookie else { return };
         match cookie.mode {
@@ -199,8 +199,8 @@ impl Farm {
         }
     }
 
-    /// Puts the persistence cookie into the response of the server that answered, or takes the server's own out. `method` is the
-    /// request's; `now_s` are seconds since 1970, asked for where there are cookies.
+    /// Puts the persistence cookie into the response of the server that answered, or takes the server's own out.
+    /// `method` is the request's; `now_s`: seconds since 1970, called only where there are cookies.
     pub fn mark(
         &self,
         response: &mut Response,
@@ -209,7 +209,7 @@ impl Farm {
         method: &[u8],
         now_s: impl FnOnce() -> i64,
     ) -> CookieSent {
-        // Where the request's cookie was not to be looked at, none is set.
+        // No cookie is set where the request's cookie was ignored.
         let cookie = self.settings.cookie.as_ref().filter(|_| affinity.found != CookieFound::Off);
         let Some(cookie) = cookie else { return CookieSent::Off };
         let now_s = now_s();
@@ -233,7 +233,7 @@ impl Farm {
 }
 
 impl CookieSettings {
-    /// Whether logs say what became of it: not where it is only read, as in HAProxy.
+    /// Whether logs report the cookie: not where it is only read, as in HAProxy.
     pub fn is_logged(&self) -> bool {
         self.mode != CookieMode::Passive || self.indirect
     }
@@ -244,7 +244,7 @@ impl CookieSettings {
         value.split(|byte| *byte == delimiter).next().unwrap_or_default()
     }
 
-    /// Does what the mode says to the Set-Cookie that the server sent. `kept`: the client had the right cookie.
+    /// Applies the mode to the server's Set-Cookie. `kept`: the client had the right cookie.
     fn edit_response(&self, fields: &mut Fields, ours: Option<&str>, kept: bool) -> CookieSent {
         let mut sent = CookieSent::None;
         let mut i = 0;
@@ -281,7 +281,7 @@ impl CookieSettings {
         sent
     }
 
-    /// What is sent to a client of that server; one without a cookie takes the client's away.
+    /// Set-Cookie for a client of that server; a server without a cookie takes the client's away.
     fn set_cookie(&self, ours: Option<&str>, dates: &Dates, now_s: i64) -> String {
         let (name, attributes) = (&self.name, &self.attributes);
         match ours {
@@ -340,7 +340,7 @@ mod tests {
         fields.iter().map(|(name, value)| format!("{}: {}", text(name), text(value))).collect()
     }
 
-    /// The letter and the fields of a response of server `server` to a client whose cookie said `wanted`.
+    /// Letter and fields of a response of server `server` to a client whose cookie named `wanted`.
     fn marked(cookie: &str, server: usize, wanted: Option<usize>, sent: &[(&str, &str)], method: &str) -> (char, Vec<String>) {
         let farm = farm(&format!("cookie {cookie}\n{SERVERS}"));
         let mut response = response(sent);

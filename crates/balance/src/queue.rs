@@ -10,10 +10,10 @@
 //!                      +-- its server went down --> Retry (also where a slot had been granted and not taken yet)
 //! ```
 //!
-//! A slot is counted in `Use::served` of its server. It is freed with one subtraction; only if someone waits is the lock of the
-//! queues taken. The other way round, who begins to wait looks for a free slot once more after it can be seen waiting. Both sides
-//! write, then read what the other wrote, all sequentially consistent, so at least one of them sees the other and no slot stays
-//! unused while someone waits for it.
+//! A slot is counted in `Load::served` of its server. It is freed with one subtraction; only if a request waits is the
+//! lock of the queues taken. In the other direction, a new waiter looks for a free slot once more after it can be seen
+//! waiting. Both sides write, then read what the other wrote, all sequentially consistent. So at least one of them sees
+//! the other, and no slot stays unused while a request waits for it.
 
 use crate::algorithm::{Key, Roster};
 use crate::server::Server;
@@ -27,22 +27,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-/// Which server is wanted.
+/// Wanted server.
 #[derive(Clone, Copy, Debug)]
 pub enum Want<'a> {
-    /// This one, by its index, as long as it is there: persistence, or a retry. Its state is not looked at: the caller has.
+    /// The server of this index, as long as it is there: persistence, or a retry. The caller has checked its state.
     Server(usize),
-    /// Whichever the algorithm chooses.
+    /// The server that the algorithm chooses.
     Any {
-        /// What the choice may depend on.
+        /// Input of the choice.
         key: Key<'a>,
         /// Indices of servers that have failed this request: taken only when there is no other.
         avoided: &'a [usize],
     },
 }
 
-/// A request's place among those that wait: the lower class goes first, and within a class who came first, as if each had come by its
-/// offset later.
+/// Precedence of a request among those that wait. The lower class goes first; within a class the first to come, as if
+/// each had come later by its offset.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Precedence {
     /// The class.
@@ -51,16 +51,16 @@ pub struct Precedence {
     pub offset_ms: i32,
 }
 
-/// A place in the order of all lines.
+/// Position in the order of all queues.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Ticket {
     class: i16,
     due_ms: i64,
-    /// The order of coming.
+    /// Number in the order of arrival.
     number: u64,
 }
 
-/// The answer to a want.
+/// Answer to a [`Want`].
 #[derive(Debug)]
 pub enum Grant {
     /// A slot: connect.
@@ -101,38 +101,39 @@ impl Drop for Claim {
     }
 }
 
-/// What a waiter is told when the server it waits for, or the last server of the backend, goes down: find another one.
+/// Answer to a waiter whose server, or the last server of its backend, goes down: it must find another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Retry;
 
-/// A request in a queue. It may be dropped at any time: it leaves the queue, and a slot that was on its way to it goes to the next.
+/// A request in a queue. It may be dropped at any time: it leaves the queue, and a slot already granted to it goes to
+/// the next.
 #[derive(Debug)]
 pub struct Waiter {
     backlog: Arc<Backlog>,
-    /// Whose line it stands in; `None` is the backend's.
+    /// Server of the queue; `None` for the backend's.
     server: Option<Arc<Server>>,
     ticket: Ticket,
     seat: Arc<Seat>,
-    /// How many its line had let in when it came.
+    /// Number of requests that the queue had let in when this one came.
     admitted: u32,
-    /// Whether it takes a slot of a server that is down: the one that it waits for was down when it came (`option persist`).
+    /// Whether it takes a slot of a server that is down: the wanted server was down when it came (`option persist`).
     accepts_down: bool,
 }
 
 impl Waiter {
-    /// Its place in the line of its server (the log's `%sq`): how many were let in while it waited, and itself. `None` when it waits
-    /// for any server.
+    /// Position in the server's queue (the log's `%sq`): requests let in while it waited, and itself. `None` when it
+    /// waits for any server.
     pub fn server_queue(&self) -> Option<u32> {
         self.server.is_some().then(|| self.place())
     }
 
-    /// The same in the backend's line (the log's `%bq`); `None` when it waits for one server.
+    /// Position in the backend's queue (the log's `%bq`); `None` when it waits for one server.
     pub fn backend_queue(&self) -> Option<u32> {
         self.server.is_none().then(|| self.place())
     }
 
     fn place(&self) -> u32 {
-        // The lines are locked before a seat, never behind one.
+        // The queues are locked before a seat, never after.
         let mut lines = lock(&self.backlog.lines);
         let until = match *lock(&self.seat.0) {
             Outcome::Done { admitted, .. } => admitted,
@@ -161,9 +162,9 @@ impl Future for Waiter {
             }
             Outcome::Done { result, .. } => mem::replace(result, Err(Retry)),
         };
-        // A claim's drop locks the lines, which are locked before a seat.
+        // A claim's drop locks the queues, which are locked before a seat.
         drop(outcome);
-        // The server may have gone down between the grant and now: its line was turned away without this request.
+        // The server may have gone down between the grant and now: its queue was turned away without this request.
         Poll::Ready(result.and_then(|claim| if self.accepts_down || claim.server.is_up() { Ok(claim) } else { Err(Retry) }))
     }
 }
@@ -175,26 +176,27 @@ impl Drop for Waiter {
         if line.is_some_and(|line| line.waiting.remove(&self.ticket).is_some()) {
             self.backlog.count_out(self.server.as_deref(), 1);
         }
-        // What was granted and not taken lies in the seat, which goes after the lock: a claim's drop takes the lock again.
+        // A claim that was granted and not taken is in the seat, which is dropped after the lock: a claim's drop takes
+        // the lock again.
     }
 }
 
-/// All that wait for the servers of a farm.
+/// All requests that wait for the servers of a farm.
 #[derive(Debug)]
 pub(crate) struct Backlog {
-    /// How many wait, in all lines: each request that ends looks at it.
+    /// Number of waiting requests in all queues: each request that ends reads it.
     waiting: AtomicU32,
     in_backend: AtomicU32,
     in_backend_max: AtomicU32,
     lines: Mutex<Lines>,
-    /// From when the due times of tickets count.
+    /// Base of the due times of tickets.
     since: Instant,
 }
 
-/// Who waits, by the order of their coming and their precedence.
+/// Waiting requests, by order of arrival and precedence.
 #[derive(Debug)]
 struct Lines {
-    /// Of servers that somebody has waited for, by their indices.
+    /// Queues of servers that any request has waited for, by index.
     servers: BTreeMap<usize, Line>,
     backend: Line,
     next_ticket: u64,
@@ -203,12 +205,12 @@ struct Lines {
 #[derive(Default, Debug)]
 struct Line {
     waiting: BTreeMap<Ticket, Arc<Seat>>,
-    /// How many it has let in, modulo 2^32.
+    /// Number of requests that it has let in, modulo 2^32.
     admitted: u32,
 }
 
 impl Lines {
-    /// A server's line, or the backend's.
+    /// Queue of a server, or of the backend.
     fn of(&mut self, server: Option<&Server>) -> &mut Line {
         match server {
             Some(server) => self.servers.entry(server.index()).or_default(),
@@ -216,7 +218,7 @@ impl Lines {
         }
     }
 
-    /// The same, where there is one.
+    /// Queue of a server, or of the backend, where it exists.
     fn known(&mut self, server: Option<&Server>) -> Option<&mut Line> {
         match server {
             Some(server) => self.servers.get_mut(&server.index()),
@@ -224,7 +226,7 @@ impl Lines {
         }
     }
 
-    /// The line whose first is the next one for a slot of the server, and whether it is the backend's.
+    /// Queue whose first request is next for a slot of the server, and whether it is the backend's.
     fn next_for(&mut self, server: &Server) -> Option<(bool, &mut Line)> {
         let first = |line: &Line| line.waiting.first_key_value().map(|(ticket, _)| *ticket);
         let own = self.servers.get_mut(&server.index());
@@ -238,7 +240,7 @@ impl Lines {
     }
 }
 
-/// Where a waiter finds what became of its want.
+/// Outcome of a waiter's want, shared with it.
 #[derive(Debug)]
 struct Seat(Mutex<Outcome>);
 
@@ -247,13 +249,13 @@ enum Outcome {
     Waiting(Option<Waker>),
     Done {
         result: Result<Claim, Retry>,
-        /// How many its line had let in before.
+        /// Number of requests that its queue had let in before.
         admitted: u32,
     },
 }
 
 impl Seat {
-    /// Decides, and says who is to be woken. `admitted`: how many its line has let in before.
+    /// Decides, and returns the waker of the waiter. `admitted`: number of requests that its queue has let in before.
     fn decide(&self, result: Result<Claim, Retry>, admitted: u32) -> Option<Waker> {
         match mem::replace(&mut *lock(&self.0), Outcome::Done { result, admitted }) {
             Outcome::Waiting(waker) => waker,
@@ -261,7 +263,7 @@ impl Seat {
         }
     }
 
-    /// What was decided, once.
+    /// Takes the decision, once.
     fn take(&self) -> Option<Result<Claim, Retry>> {
         match &mut *lock(&self.0) {
             Outcome::Waiting(_) => None,
@@ -281,22 +283,22 @@ impl Backlog {
         }
     }
 
-    /// How many wait for any server, and the most there were.
+    /// Number of requests that wait for any server, and its peak.
     pub(crate) fn in_backend(&self) -> (u32, u32) {
         (self.in_backend.load(Relaxed), self.in_backend_max.load(Relaxed))
     }
 
-    /// Forgets how many waited at most.
+    /// Resets the peak.
     pub(crate) fn clear_peak(&self) {
         self.in_backend_max.store(self.in_backend.load(Relaxed), Relaxed);
     }
 
-    /// How many wait, in all lines.
+    /// Number of waiting requests in all queues.
     pub(crate) fn waiting(&self) -> u32 {
         self.waiting.load(Relaxed)
     }
 
-    /// Joins the line of a server, or says that it is full.
+    /// Enters the queue of a server; [`Grant::Full`] at its limit.
     pub(crate) fn wait_for(self: &Arc<Backlog>, server: &Arc<Server>, precedence: Precedence) -> Grant {
         let limit = server.settings().maxqueue;
         let mut lines = lock(&self.lines);
@@ -313,7 +315,8 @@ impl Backlog {
         waiter.into_grant()
     }
 
-    /// Joins the backend's line. The roster is looked at behind that: who changes it later finds the request in the line.
+    /// Enters the backend's queue. The roster is loaded after that: a later change of it finds the request in the
+    /// queue.
     pub(crate) fn wait_for_any(self: &Arc<Backlog>, roster: impl FnOnce() -> Guard<Arc<Roster>>, precedence: Precedence) -> Grant {
         let mut lines = lock(&self.lines);
         let waiter = self.join(&mut lines, None, precedence);
@@ -327,7 +330,7 @@ impl Backlog {
         }
     }
 
-    /// Gives a server's free slots to those who wait; says how many got one.
+    /// Gives a server's free slots to waiting requests; returns how many got one.
     pub(crate) fn admit(&self, server: &Arc<Server>) -> usize {
         let mut lines = lock(&self.lines);
         let before = self.waiting.load(Relaxed);
@@ -338,7 +341,7 @@ impl Backlog {
         admitted as usize
     }
 
-    /// Sends all of a line to look for another server; says how many there were.
+    /// Sends all requests of a queue to look for another server; returns their number.
     pub(crate) fn turn_away(&self, server: Option<&Server>) -> usize {
         let mut lines = lock(&self.lines);
         let Some(line) = lines.known(server) else { return 0 };
@@ -349,7 +352,7 @@ impl Backlog {
         all.len()
     }
 
-    /// Ends the line of a server that has gone: nobody joins it any more.
+    /// Ends the queue of a server that has gone: no request enters it any more.
     pub(crate) fn close_line(&self, server: &Server) {
         self.turn_away(Some(server));
         lock(&self.lines).servers.remove(&server.index());
@@ -371,7 +374,7 @@ impl Backlog {
         Waiter { backlog: self.clone(), server: server.cloned(), ticket, seat, admitted, accepts_down }
     }
 
-    /// Gives the server's free slots to the oldest of its line and the backend's. No claim is dropped in here.
+    /// Gives the server's free slots to the oldest of its queue and the backend's. No claim is dropped in here.
     fn fill(&self, lines: &mut Lines, server: &Arc<Server>) -> Vec<Waker> {
         let mut woken = Vec::new();
         while let Some((in_backend, line)) = lines.next_for(server)
@@ -390,7 +393,7 @@ impl Backlog {
         self.waiting.fetch_sub(n, SeqCst);
     }
 
-    /// The length of a line that everybody can read, and the most it was.
+    /// Length of a queue, readable without the lock, and its peak.
     fn counts<'a>(&'a self, server: Option<&'a Server>) -> (&'a AtomicU32, &'a AtomicU32) {
         match server {
             Some(server) => (&server.load.queued, &server.load.queued_max),

@@ -1,4 +1,4 @@
-//! What the stats socket prints about servers.
+//! Rows and columns about servers that the stats socket prints.
 
 use crate::farm::Farm;
 use crate::server::Server;
@@ -80,7 +80,7 @@ const fn enabled(is: bool) -> u8 {
     if is { ENABLED } else { 0 }
 }
 
-/// Where a server is, as lines of tables have it: `-` where it has no address.
+/// Address and port of a server in tables: `-` without an address.
 fn shown_address(server: &Server) -> (String, i32) {
     let destination = server.address().destination();
     let known = |ip: IpAddr| Some(ip).filter(|ip| server.name_in_dns().is_none() || !ip.is_unspecified());
@@ -91,8 +91,8 @@ fn shown_ip(ip: Option<IpAddr>) -> String {
     ip.map_or("-".into(), |ip| ip.to_string())
 }
 
-/// The word in `show stat`'s column `status`: `UP`, `DOWN 1/2`, `no check`, `MAINT`, `DRAIN`, ... The health of who takes the state of
-/// another server is that one's.
+/// Text of `show stat`'s column `status`: `UP`, `DOWN 1/2`, `no check`, `MAINT`, `DRAIN`, ... A server that tracks
+/// another shows the health of that one.
 pub fn status(server: &Server) -> String {
     let state = server.state();
     if state.admin.is_unresolved() {
@@ -126,7 +126,7 @@ pub fn status(server: &Server) -> String {
     }
 }
 
-/// Who is at the end of the chain of those whose state a server takes, if it takes any.
+/// Last server of the chain of tracking, if the server tracks another.
 fn followed(server: &Server) -> Option<Arc<Server>> {
     let mut last = server.leader()?;
     while let Some(next) = last.leader() {
@@ -135,20 +135,20 @@ fn followed(server: &Server) -> Option<Arc<Server>> {
     Some(last)
 }
 
-/// For how long the server has been in its state (`lastchg`).
+/// Time that the server has been in its state (`lastchg`).
 pub fn since_change(farm: &Farm, server: &Server, now: Instant) -> Duration {
     let (changed, _) = server.changed_ms();
     farm.since_start(now).saturating_sub(Duration::from_millis(changed))
 }
 
-/// How long it was down altogether (`downtime`).
+/// Total time that it was down (`downtime`).
 pub fn downtime(farm: &Farm, server: &Server, now: Instant) -> Duration {
     let (_, down) = server.changed_ms();
     let current = if server.operation() == Operation::Stopped { since_change(farm, server, now) } else { Duration::ZERO };
     Duration::from_millis(down) + current
 }
 
-/// For how long the backend has had a server, or none; and how long it had none altogether.
+/// Time since the backend got a server or lost its last, and its total time without any.
 pub fn backend_times(farm: &Farm, now: Instant) -> (Duration, Duration) {
     let outage = *farm.changes.lock().unwrap_or_else(PoisonError::into_inner);
     let since = farm.since_start(now).saturating_sub(outage.changed);

@@ -1,8 +1,8 @@
 //! States of servers from a file: what `show servers state` printed before a reload (format version 1).
 //!
-//! As with HAProxy the configuration has the last word on what it has changed since: on maintenance where `disabled` came or went, on
-//! weights where the line has another one. A server that nobody asks any more starts in the state that its line says, since nothing
-//! would ever bring it back.
+//! As with HAProxy the configuration decides where it has changed since: on maintenance where `disabled` came or went,
+//! on weights where the line has another one. A server that is no longer checked starts in the state of its line, since
+//! nothing would ever bring it back.
 
 use crate::check::{CheckStatus, LastCheck};
 use crate::destination::Port;
@@ -21,7 +21,7 @@ pub struct States {
     lines: HashMap<Box<str>, HashMap<Box<str>, Line>>,
 }
 
-/// What a line says.
+/// Fields of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Line {
     address: Option<IpAddr>,
@@ -33,9 +33,9 @@ struct Line {
     check_health: u32,
     check_state: u8,
     agent_state: u8,
-    /// What an operator said.
+    /// DNS name that an operator gave.
     name_in_dns: Option<Box<str>>,
-    /// A service, and the machine that serves there.
+    /// A service, and its host.
     place_in_dns: Option<(Box<str>, Box<str>)>,
     port: u16,
     secure: bool,
@@ -46,10 +46,10 @@ struct Line {
 }
 
 impl States {
-    /// Reads a file.
+    /// Parses a file.
     ///
     /// # Errors
-    /// It is none of this version, or a line is not complete: nothing of it counts.
+    /// It is not of this version, or a line is not complete: the whole file is rejected.
     pub fn read(text: &str) -> Result<States, String> {
         let mut lines = text.lines().zip(1..);
         match lines.next() {
@@ -57,7 +57,7 @@ impl States {
             Some((version, _)) => return Err(format!("'{}' is no version of a file of states: '1' is", version.escape_debug())),
             None => return Err("it is empty".into()),
         }
-        // What is cut in the middle of a number would read as another one.
+        // A number that is cut in its middle would read as another one.
         if !text.ends_with('\n') {
             return Err("its last line has no end: it was cut".into());
         }
@@ -111,7 +111,7 @@ impl Line {
         })
     }
 
-    /// The state that a server begins with.
+    /// State in which a server begins.
     fn state(&self, server: &Server) -> State {
         let rules = server.settings().rules();
         let has_address = server.address().destination().is_some_and(|found| !found.ip.is_unspecified());
@@ -122,7 +122,7 @@ impl Line {
         let is_asked = rules.checked || server.settings().agent.enabled;
         let was_asked = self.check_state != 0 || self.agent_state != 0;
         let (operation, health) = match self.operation {
-            // What was only in maintenance begins as its line says where it is in none now.
+            // A server that was only in maintenance begins as its line sets where it is not in maintenance now.
             Operation::Stopped if self.admin.is_maint() => (old.operation, old.health),
             Operation::Stopped | Operation::Stopping if was_asked && !is_asked => (old.operation, old.health),
             Operation::Stopped if !rules.checked && is_asked => (Operation::Stopped, rules.rise),
@@ -145,7 +145,7 @@ impl Line {
                 State { operation: Operation::Stopped, admin, health: if rules.checked { 0 } else { rules.rise }, denied: false }
             }
             false => {
-                // Nobody but its agent brings it up again.
+                // Only its agent can bring it up again.
                 let denied = operation == Operation::Stopped && !rules.checked && server.settings().agent.enabled;
                 State { operation, admin, health, denied }
             }
@@ -153,12 +153,12 @@ impl Line {
     }
 }
 
-/// So many words each line of version 1 has, up to the server's SRV record; what comes behind them is younger.
+/// Number of columns of each line of version 1, up to the server's SRV record; later versions have more.
 const LEAST_WORDS: usize = 20;
 
 impl Farm {
-    /// Starts its servers in the states that a file says. Says which servers it does not know. Behind the last farm's those that track
-    /// others follow them again ([`Farm::lead`]).
+    /// Starts its servers in the states of a file. Returns messages about unknown servers. After the last farm, servers
+    /// that track others follow them again ([`Farm::lead`]).
     pub fn restore(&self, states: &States) -> Vec<String> {
         let Some(lines) = states.lines.get(self.name()) else { return Vec::new() };
         let servers = self.servers();
@@ -184,14 +184,14 @@ impl Farm {
         unknown.into_iter().map(|name| format!("can't find server '{name}' in backend '{}'", self.name())).collect()
     }
 
-    /// Lets those that track its servers take their states again, and those that track these in turn.
+    /// Lets servers that track its servers take their states again, and those that track these in turn.
     pub fn lead(&self, now: Instant) {
         for server in self.servers().iter().filter(|server| server.leader().is_none()) {
             self.tell_followers(server, now);
         }
     }
 
-    /// Sends requests, checks and questions where they went.
+    /// Restores the destinations of requests, health checks and agent checks.
     fn move_back(&self, server: &Server, line: &Line) {
         let settings = server.settings();
         if let Some(name) = &line.name_in_dns
@@ -244,7 +244,7 @@ mod tests {
         format!("{STATE_HEADER}\n{}\n", lines.join("\n"))
     }
 
-    /// The words of its lines but the seconds since the last change.
+    /// Fields of its lines except for the seconds since the last change.
     fn timeless(text: &str) -> Vec<Vec<&str>> {
         let words = text.lines().map(|line| line.split(' ').enumerate().filter(|(at, _)| *at != 9));
         words.map(|words| words.map(|(_, word)| word).collect()).collect()

@@ -1,4 +1,4 @@
-//! One server: what is fixed, and the atomics of what is not.
+//! A server: its fixed settings, and the atomics of its state.
 
 use crate::address::Address;
 use crate::aim::Aim;
@@ -20,26 +20,26 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use terse_tls::Connector;
 use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore};
 
-/// Where a server comes from.
+/// Origin of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Standing {
     /// The configuration.
     Configured,
-    /// The stats socket: it begins in maintenance, without checks.
+    /// The stats socket: the server begins in maintenance, without checks.
     Added,
 }
 
-/// Whether connections are secure.
+/// Whether connections use TLS.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Security {
     Off = 0,
     On = 1,
-    /// Its line says `no-ssl`.
+    /// The server's line has `no-ssl`.
     Declined = 2,
 }
 
-/// A server of a farm. Readers on the request path see its atomics one by one; writers go through the [`crate::Farm`].
+/// A server of a farm. Readers on the request path load its atomics separately; writers go through the [`crate::Farm`].
 #[derive(Debug)]
 pub struct Server {
     index: usize,
@@ -48,61 +48,61 @@ pub struct Server {
     standing: Standing,
     settings: ServerSettings,
     address: ArcSwap<Address>,
-    /// What makes connections secure; there once the plan is built.
+    /// TLS connector; set once the plan is built.
     connector: OnceLock<Arc<Connector>>,
-    /// What each connection is told first; there once the plan is built.
+    /// Opening of each connection (PROXY protocol, SNI); set once the plan is built.
     manner: OnceLock<Box<Manner>>,
-    /// What is counted for it.
+    /// Counters of the server.
     pub counters: Counters,
-    /// How long its streams took.
+    /// Durations of its streams.
     pub durations: Durations,
-    /// How many of its connections are idle.
+    /// Counts of its idle connections.
     pub idle: IdleCounts,
     pub(crate) load: Load,
     changing: Changing,
     pub(crate) backlog: Arc<Backlog>,
     last_check: Mutex<LastCheck>,
     aim: Mutex<Aim>,
-    /// What few servers have.
+    /// State that few servers use.
     extras: Extras,
 }
 
-/// The place of a service that a server stands for: the target of an SRV record.
+/// Host of a service that a server stands for: the target of an SRV record.
 #[derive(Default, Debug)]
 struct PlaceInDns {
     target: Option<Arc<str>>,
-    /// Whether it has had any.
+    /// Whether the server has had any target.
     is_known: bool,
 }
 
-/// What few servers have: nothing of it is touched for the others.
+/// State that few servers use: no request to another server touches it.
 #[derive(Default, Debug)]
 struct Extras {
-    /// How much of its weight it has, in percent, while it starts.
+    /// Percentage of the weight that is in effect while the server starts.
     grown_percent: AtomicU32,
-    /// Errors of requests, one after the other.
+    /// Consecutive errors of requests.
     errors: AtomicU32,
     /// The next check is wanted soon.
     hurry: Notify,
-    /// It was removed.
+    /// Notification of the server's removal.
     departure: Notify,
-    /// The farm, where its limit or its weight depends on how the others do.
+    /// The farm, where the server's limit or weight depends on the load of the others.
     farm: OnceLock<Weak<Farm>>,
-    /// Who takes its state from this one.
+    /// Servers that take their state from this one.
     followers: Mutex<Vec<Follower>>,
-    /// Whose state it takes, and the name of that one's farm.
+    /// Server whose state this one takes, and the name of that server's farm.
     leader: OnceLock<(Weak<Server>, Arc<str>)>,
-    /// The configuration speaks of it.
+    /// Whether the configuration refers to the server.
     referenced: AtomicBool,
-    /// What came of asking its agent last.
+    /// Outcome of the last agent check.
     last_agent: Mutex<LastCheck>,
-    /// What checks do, where a section says it for this server.
+    /// Script of checks, where a section sets it for this server.
     script: OnceLock<Script>,
-    /// The one that runs the program that checks it.
+    /// Turn of the check program: one permit.
     program: OnceLock<Arc<Semaphore>>,
-    /// The name in the DNS that an operator gave it.
+    /// DNS name that an operator gave the server.
     name_in_dns: Mutex<Option<Arc<str>>>,
-    /// Where the service that it is one of was found.
+    /// Host found for the service that the server is an instance of.
     place_in_dns: Mutex<PlaceInDns>,
     /// Names that operators gave it, in the order of their first use.
     names: OnceLock<Box<[OnceLock<Arc<str>>; MOST_NAMES]>>,
@@ -111,7 +111,7 @@ struct Extras {
 /// A server that tracks another one.
 pub(crate) type Follower = (Weak<Farm>, Weak<Server>);
 
-/// What each request touches: on lines of its own, away from what is only read.
+/// Counters that each request touches: on cache lines of their own, apart from fields that are only read.
 #[derive(Default, Debug)]
 #[repr(align(128))]
 pub(crate) struct Load {
@@ -123,22 +123,22 @@ pub(crate) struct Load {
     pub(crate) queued_max: AtomicU32,
 }
 
-/// What changes rarely.
+/// State that changes rarely.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Changing {
     operation: AtomicU8,
     admin: AtomicU8,
-    /// Which of its names is the one that counts: 0 is that of its line.
+    /// Index of the current name: 0 is that of the server's line.
     name: AtomicU8,
     /// Whether it may take requests that wait for any server.
     serves_any: AtomicBool,
     denied: AtomicBool,
-    /// It was removed from its farm.
+    /// Whether the server was removed from its farm.
     gone: AtomicBool,
-    /// Its health is checked now.
+    /// Whether its health is checked now.
     checked: AtomicBool,
-    /// Its agent is asked now.
+    /// Whether its agent is asked now.
     asked: AtomicBool,
     /// Whether connections to it are secure: a [`Security`].
     security: AtomicU8,
@@ -148,7 +148,7 @@ struct Changing {
     moves: AtomicU32,
     /// Milliseconds from the farm's start to the last change of the operation.
     changed_ms: AtomicU64,
-    /// Milliseconds that it was down before that.
+    /// Milliseconds in the state down before that change.
     down_ms: AtomicU64,
 }
 
@@ -202,12 +202,13 @@ impl Server {
         }
     }
 
-    /// Its number in its farm, which no other server ever has there; in the order of their coming, from 0.
+    /// Number in the farm, in the order of creation, from 0. It is never given to another server of the farm.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// A number that no other server of the process has while this one is held: what workers keep of it is there.
+    /// Index that no other server of the process has while this one is held: workers keep their per-server data under
+    /// it.
     pub fn slot(&self) -> usize {
         self.slot.number()
     }
@@ -217,19 +218,19 @@ impl Server {
         self.standing == Standing::Added
     }
 
-    /// Whether it was removed. Who holds it may finish with it.
+    /// Whether the server was removed. Holders of a reference may finish with it.
     pub fn is_gone(&self) -> bool {
         self.changing.gone.load(Relaxed)
     }
 
-    /// Says that it is removed: its connections are kept no more.
+    /// Marks the server as removed: its connections are kept no more.
     pub(crate) fn set_gone(&self) {
         self.changing.gone.store(true, Release);
         self.changing.moves.fetch_add(1, Release);
         self.extras.departure.notify_waiters();
     }
 
-    /// Waits until it is removed.
+    /// Waits until the server is removed.
     pub(crate) async fn departed(&self) {
         let departure = self.extras.departure.notified();
         if !self.changing.gone.load(Acquire) {
@@ -237,20 +238,20 @@ impl Server {
         }
     }
 
-    /// Waits until no program runs that checks it: the next may as long as this is held.
+    /// Waits until no program that checks the server runs: the next may run as long as the permit is held.
     ///
     /// # Errors
-    /// None: nobody closes the semaphore.
+    /// None: the semaphore is never closed.
     pub(crate) async fn program_turn(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
         self.extras.program.get_or_init(|| Arc::new(Semaphore::new(1))).clone().acquire_owned().await
     }
 
-    /// Whether its health is checked now: its line says so, and nobody has stopped it.
+    /// Whether the server's health is checked now: its line enables checks, and no operator has stopped them.
     pub fn is_checked(&self) -> bool {
         self.changing.checked.load(Relaxed)
     }
 
-    /// Lets its checks go on where its line has any, or stops them: its state stays what it is.
+    /// Lets the server's checks go on where its line enables them, or stops them: its state stays what it is.
     pub fn set_checked(&self, checked: bool) {
         self.changing.checked.store(checked, Relaxed);
     }
@@ -260,17 +261,17 @@ impl Server {
         self.changing.asked.load(Relaxed)
     }
 
-    /// The same for its agent.
+    /// Lets the agent checks go on, or stops them.
     pub fn set_asked(&self, asked: bool) {
         self.changing.asked.store(asked, Relaxed);
     }
 
-    /// Says that the configuration speaks of it: it is not removed.
+    /// Marks the server as referred to by the configuration: it cannot be removed.
     pub fn refer(&self) {
         self.extras.referenced.store(true, Relaxed);
     }
 
-    /// Whether the configuration speaks of it, or another server takes its state.
+    /// Whether the configuration refers to the server, or another server takes its state.
     pub(crate) fn is_referenced(&self) -> bool {
         self.extras.referenced.load(Relaxed)
             || self.followers().iter().any(|(_, follower)| follower.upgrade().is_some_and(|follower| !follower.is_gone()))
@@ -281,21 +282,22 @@ impl Server {
         self.id
     }
 
-    /// Its name: what its line says, or an operator since. Names that it had stay in memory, so that nobody who reads one counts
-    /// or locks anything.
+    /// Current name: that of the server's line, or the last that an operator gave it. Former names stay in memory, so
+    /// that readers neither count references nor lock.
     pub fn name(&self) -> &Arc<str> {
         let given = usize::from(self.changing.name.load(Acquire));
         let given = given.checked_sub(1).and_then(|at| self.extras.names.get()?.get(at)?.get());
         given.unwrap_or(&self.settings.name)
     }
 
-    /// Whether it has this name, or had it.
+    /// Whether the server has this name, or had it.
     pub fn had_name(&self, name: &str) -> bool {
         let given = self.extras.names.get().into_iter().flat_map(|names| names.iter()).filter_map(OnceLock::get);
         [&self.settings.name].into_iter().chain(given).any(|given| **given == *name)
     }
 
-    /// Gives it another name. The caller holds the farm's lock of changes. False: it has had too many.
+    /// Gives the server another name. The caller holds the farm's lock of changes. False: it has had `MOST_NAMES`
+    /// names.
     pub(crate) fn set_name(&self, name: &str) -> bool {
         let names = self.extras.names.get_or_init(|| Box::new([const { OnceLock::new() }; MOST_NAMES]));
         let place = match *self.settings.name == *name {
@@ -309,27 +311,28 @@ impl Server {
         true
     }
 
-    /// Its name in the DNS: what its line says, or an operator since.
+    /// Current DNS name: that of the server's line, or the last that an operator gave it.
     pub fn name_in_dns(&self) -> Option<Arc<str>> {
         self.given_name_in_dns().clone().or_else(|| self.settings.name_in_dns.clone())
     }
 
-    /// Whether it can be given another one: somebody is asked for it, and not for a service, which says where many servers are.
+    /// Whether the DNS name may be changed: `resolvers` are set, and the name is not that of a service, whose records
+    /// name many servers.
     pub fn takes_names(&self) -> bool {
         self.settings.resolution.resolvers.is_some() && self.name_in_dns().is_none_or(|name| !name.starts_with('_'))
     }
 
-    /// Whether an operator gave it another one than its line.
+    /// Whether an operator has changed the DNS name, or a service has given a target.
     pub(crate) fn is_moved_in_dns(&self) -> bool {
         self.given_name_in_dns().is_some() || self.place().is_known
     }
 
-    /// The name of the machine that serves here, where its own name is that of a service.
+    /// DNS name of the host, where the server's own name is that of a service.
     pub fn place_in_dns(&self) -> Option<Arc<str>> {
         self.place().target.clone()
     }
 
-    /// Says which machine of a service it stands for.
+    /// Sets the host of a service that the server stands for.
     pub(crate) fn set_place_in_dns(&self, target: Option<&str>) {
         let mut place = self.place();
         place.target = target.map(Into::into);
@@ -349,13 +352,13 @@ impl Server {
         self.extras.name_in_dns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where it listens: what its line says, or an operator since.
+    /// Current address: that of the server's line, or the last that an operator gave it.
     pub fn address(&self) -> Arc<Address> {
         self.address.load_full()
     }
 
-    /// How often its address has changed, or what secures connections to it. Connections that were made before the last time lead
-    /// elsewhere, or have shown another certificate: who keeps one asks for this before it connects.
+    /// Number of changes of the address or of the TLS material. Connections made before the last change lead elsewhere,
+    /// or have shown another certificate: a pool reads this number before it connects.
     pub fn moves(&self) -> u32 {
         self.changing.moves.load(Acquire).wrapping_add(self.connector().map_or(0, Connector::changes))
     }
@@ -365,32 +368,32 @@ impl Server {
         self.changing.moves.fetch_add(1, Release);
     }
 
-    /// What its line says.
+    /// Settings of the server's line.
     pub fn settings(&self) -> &ServerSettings {
         &self.settings
     }
 
-    /// Says how it is checked, where it is not as the others of its backend.
+    /// Sets the checks of this server, where they differ from those of its backend.
     pub fn check_by(&self, probe: &Probe) {
         let _ = self.extras.script.set(Script::new(probe));
     }
 
-    /// What checks of this very server do.
+    /// Script of checks of this server, where it has its own.
     pub(crate) fn script(&self) -> Option<&Script> {
         self.extras.script.get()
     }
 
-    /// Says what makes connections to it secure.
+    /// Sets the TLS connector.
     pub fn secure(&self, connector: Arc<Connector>) {
         let _ = self.connector.set(connector);
     }
 
-    /// Says what each connection to it is told first.
+    /// Sets the opening of each connection to the server.
     pub fn introduce(&self, manner: Manner) {
         let _ = self.manner.set(Box::new(manner));
     }
 
-    /// What each connection to it is told first, where there is anything.
+    /// Opening of each connection to the server, where there is any.
     pub fn manner(&self) -> Option<&Manner> {
         self.manner.get().map(|manner| &**manner)
     }
@@ -400,7 +403,7 @@ impl Server {
         self.changing.security.load(Relaxed) == Security::On as u8
     }
 
-    /// The number of that in `show servers state`: -1 where `no-ssl` says so.
+    /// Number of the TLS state in `show servers state`: -1 with `no-ssl`.
     pub(crate) fn security_number(&self) -> i8 {
         match self.changing.security.load(Relaxed) {
             security if security == Security::Declined as u8 => -1,
@@ -408,7 +411,7 @@ impl Server {
         }
     }
 
-    /// Whether [`Server::set_secure`] may be used: its line takes back an `ssl` of before.
+    /// Whether [`Server::set_secure`] may be used: the server's line has `no-ssl` after an inherited `ssl`.
     pub fn may_switch_security(&self) -> bool {
         self.settings.tls.declined == Some(true) && self.connector().is_some()
     }
@@ -421,12 +424,12 @@ impl Server {
         }
     }
 
-    /// Where its checks go and its agent is asked.
+    /// Destination of the server's checks and of its agent checks.
     pub fn aim(&self) -> Aim {
         self.lock_aim().clone()
     }
 
-    /// Changes that.
+    /// Changes the destination of checks and of agent checks.
     pub fn change_aim(&self, change: impl FnOnce(&mut Aim)) {
         change(&mut self.lock_aim());
     }
@@ -435,23 +438,23 @@ impl Server {
         self.aim.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What makes connections to it secure, where any are to be.
+    /// TLS connector, where any connections use TLS.
     pub fn connector(&self) -> Option<&Connector> {
         self.connector.get().map(|connector| &**connector)
     }
 
-    /// Whether it answers, as far as is known.
+    /// Whether the server answers, as far as checks have shown.
     pub fn operation(&self) -> Operation {
-        // Nothing else is stored there.
+        // No other number is stored there.
         Operation::of_number(self.changing.operation.load(Relaxed).into()).unwrap_or(Operation::Stopping)
     }
 
-    /// What operators said.
+    /// Administrative state.
     pub fn admin(&self) -> Admin {
         Admin(self.changing.admin.load(Relaxed))
     }
 
-    /// All of its state. The parts are read one by one: only the holder of the farm's lock sees them fit together.
+    /// The whole state. The parts are read separately: only the holder of the farm's lock sees them fit together.
     pub fn state(&self) -> State {
         State {
             operation: self.operation(),
@@ -478,7 +481,7 @@ impl Server {
         self.effective_weight() > 0
     }
 
-    /// The weight that was set, 0 to 256.
+    /// Configured or set weight, 0 to 256.
     pub fn weight(&self) -> u32 {
         self.changing.weight.load(Relaxed)
     }
@@ -487,13 +490,14 @@ impl Server {
         self.changing.weight.store(weight, Relaxed);
     }
 
-    /// The weight that counts now: 0 when the algorithms must leave it alone.
+    /// Weight in effect: 0 when the algorithms must not choose the server.
     pub fn effective_weight(&self) -> u32 {
         let works = matches!(self.operation(), Operation::Running | Operation::Starting);
         if works && !self.admin().is_drain() { self.weight() } else { 0 }
     }
 
-    /// Its share of the work, in sixteenths of a weight: less than its weight says while it starts. It begins with a sixteenth.
+    /// Share of the work, in sixteenths of a weight: less than the weight while the server starts. It begins with a
+    /// sixteenth.
     pub(crate) fn share(&self) -> u32 {
         let starts = self.operation() == Operation::Starting;
         self.effective_weight() * if starts { self.grown_shares() } else { SHARES_OF_A_WEIGHT }
@@ -503,7 +507,7 @@ impl Server {
         (SHARES_OF_A_WEIGHT * self.extras.grown_percent.load(Relaxed) / 100 + 1).min(SHARES_OF_A_WEIGHT)
     }
 
-    /// How much of its weight it has while it starts slowly, in percent.
+    /// Percentage of the weight that is in effect while the server starts slowly; `None` when it does not.
     pub fn throttle_percent(&self) -> Option<u32> {
         (self.operation() == Operation::Starting).then(|| (100 * self.grown_shares()).div_ceil(SHARES_OF_A_WEIGHT))
     }
@@ -529,7 +533,8 @@ impl Server {
         }
     }
 
-    /// What `maxconn` comes to now: less while the backend has little to do (`minconn`), and while the server starts (`slowstart`).
+    /// `maxconn` in effect: less while the backend has little to do (`minconn`), and while the server starts
+    /// (`slowstart`).
     fn limit(&self, maxconn: u32) -> u32 {
         let Some(farm) = self.extras.farm.get() else { return maxconn };
         let minconn = self.settings.minconn;
@@ -549,22 +554,22 @@ impl Server {
         }
     }
 
-    /// Lets its limit depend on how full the backend is.
+    /// Makes the limit depend on the load of the backend.
     pub(crate) fn set_farm(&self, farm: Weak<Farm>) {
         let _ = self.extras.farm.set(farm);
     }
 
-    /// Wants the next check soon.
+    /// Requests an early check.
     pub(crate) fn hurry(&self) {
         self.extras.hurry.notify_one();
     }
 
-    /// Waits until the next check is wanted soon.
+    /// Waits for a request of an early check.
     pub(crate) async fn hurried(&self) {
         self.extras.hurry.notified().await;
     }
 
-    /// Counts errors of requests: one more, or none any more.
+    /// Counts an error of a request, or resets the count; returns the consecutive errors.
     pub(crate) fn count_errors(&self, failed: bool) -> u32 {
         match failed {
             true => self.extras.errors.fetch_add(1, Relaxed) + 1,
@@ -577,17 +582,17 @@ impl Server {
         }
     }
 
-    /// Who takes its state from this one.
+    /// Servers that take their state from this one.
     pub(crate) fn followers(&self) -> MutexGuard<'_, Vec<Follower>> {
         self.extras.followers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whose state it takes.
+    /// Server whose state this one takes.
     pub(crate) fn leader(&self) -> Option<Arc<Server>> {
         self.extras.leader.get()?.0.upgrade()
     }
 
-    /// The same by name: `backend/server`.
+    /// Name of that server: `backend/server`.
     pub fn leader_name(&self) -> Option<String> {
         let (leader, farm) = self.extras.leader.get()?;
         Some(format!("{farm}/{}", leader.upgrade()?.name()))
@@ -597,7 +602,7 @@ impl Server {
         let _ = self.extras.leader.set((Arc::downgrade(leader), farm.clone()));
     }
 
-    /// What came of asking its agent last.
+    /// Outcome of the last agent check.
     pub fn last_agent(&self) -> LastCheck {
         self.extras.last_agent.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -641,7 +646,7 @@ impl Server {
         self.load.served.load(SeqCst)
     }
 
-    /// The most there were (`smax`).
+    /// Highest number of them (`smax`).
     pub fn served_max(&self) -> u32 {
         self.load.served_max.load(Relaxed)
     }
@@ -651,18 +656,19 @@ impl Server {
         self.load.queued.load(Relaxed)
     }
 
-    /// The most there were (`qmax`).
+    /// Highest number of them (`qmax`).
     pub fn queued_max(&self) -> u32 {
         self.load.queued_max.load(Relaxed)
     }
 
-    /// Forgets how many there were at most (`clear counters`).
+    /// Resets the highest numbers (`clear counters`).
     pub fn clear_peaks(&self) {
         self.load.served_max.store(self.served(), Relaxed);
         self.load.queued_max.store(self.queued(), Relaxed);
     }
 
-    /// When its operation changed last, and how long it was down before that; both in milliseconds, the first from the farm's start.
+    /// Time of the last change of the operation, and the duration of the state down before it. Both are in
+    /// milliseconds, the first from the farm's start.
     pub(crate) fn changed_ms(&self) -> (u64, u64) {
         (self.changing.changed_ms.load(Relaxed), self.changing.down_ms.load(Relaxed))
     }
@@ -672,7 +678,7 @@ impl Server {
         self.changing.down_ms.store(down, Relaxed);
     }
 
-    /// What its last check found.
+    /// Outcome of the last check.
     pub fn last_check(&self) -> LastCheck {
         self.last_check.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -682,13 +688,13 @@ impl Server {
     }
 }
 
-/// So fine are the steps in which a weight of 1 grows. HAProxy's.
+/// Steps in which a weight of 1 grows, as in HAProxy.
 pub(crate) const SHARES_OF_A_WEIGHT: u32 = 16;
 
-/// So many names an operator may give one server; a name that it had may come again.
+/// Limit of names that an operator may give a server; a former name may come again.
 pub(crate) const MOST_NAMES: usize = 64;
 
-/// Whether a word may be a host's name in the DNS.
+/// Whether a text may be a host's name in the DNS.
 pub fn is_name(word: &str) -> bool {
     let fits = (1..=MOST_NAME_BYTES).contains(&word.len()) && !word.starts_with('_');
     fits && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))

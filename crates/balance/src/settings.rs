@@ -1,4 +1,4 @@
-//! What the configuration says of a backend's servers.
+//! Settings of a backend's servers.
 
 use crate::address::Address;
 use crate::algorithm::settings::{Balance, Hash, HashKey, RingKey};
@@ -27,11 +27,11 @@ pub struct FarmSettings {
     pub servers: Vec<ServerSettings>,
     /// Their names.
     pub names: HashSet<Arc<str>>,
-    /// The names of those whose lines give them numbers.
+    /// Names of the servers whose lines set `id`, by that number.
     pub numbered: HashMap<u32, Arc<str>>,
-    /// What `default-server` gives to the servers after it.
+    /// Settings that `default-server` gives to the servers after it.
     pub template: ServerSettings,
-    /// What each `default-server name` gives to those that ask for it.
+    /// Settings of each `default-server name`, which servers ask for by name.
     pub named_templates: BTreeMap<Arc<str>, ServerSettings>,
     /// `cookie`.
     pub cookie: Option<CookieSettings>,
@@ -39,23 +39,24 @@ pub struct FarmSettings {
     pub all_backups: bool,
     /// `option persist`: a cookie's server is tried even when it is down.
     pub persist: bool,
-    /// What a health check says and expects.
+    /// Requests and expectations of a health check.
     pub probe: Probe,
     /// `timeout check`: for what follows the connection; connecting then has its own time.
     pub check_timeout: Option<Duration>,
-    /// The converters of `balance log-hash`, and where they stand.
+    /// The converters of `balance log-hash`, and their place in the configuration.
     pub log_hash: Option<(Arc<str>, Place)>,
-    /// What `balance hash` and its kin hash: an expression of the request.
+    /// Key of `balance hash` and its kin: an expression of the request.
     pub key: Option<HashKey>,
-    /// `hash-balance-factor`: how many percent of the mean load one server of a consistent hash may have; 0: any.
+    /// `hash-balance-factor`: limit of a server of a consistent hash, in percent of the mean load; 0: none.
     pub hash_balance_percent: u32,
-    /// `fullconn`: at so many requests servers get their whole `maxconn`; `None`: a tenth of what frontends may send.
+    /// `fullconn`: number of requests at which servers get their whole `maxconn`; `None`: a tenth of what frontends may
+    /// send.
     pub fullconn: Option<u32>,
     /// `dynamic-cookie-key`
     pub cookie_key: Option<Arc<str>>,
-    /// `source`: of servers whose lines have none.
+    /// `source`: default of servers whose lines have none.
     pub source: SourceSettings,
-    /// `load-server-state-from-file`: where servers' states come from.
+    /// `load-server-state-from-file`: source of servers' states.
     pub states: StateSource,
     /// `server-state-file-name`; without it the backend's name.
     pub state_file: Option<Arc<str>>,
@@ -64,7 +65,7 @@ pub struct FarmSettings {
 }
 
 impl FarmSettings {
-    /// The word of `balance`.
+    /// Argument of `balance`.
     pub fn balance_name(&self) -> &'static str {
         match self.balance {
             Balance::RoundRobin => "roundrobin",
@@ -88,7 +89,7 @@ impl Setting for FarmSettings {
     }
 }
 
-/// Where the states of servers come from when the process starts.
+/// Source of the states of servers when the process starts.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum StateSource {
     /// Their lines.
@@ -103,25 +104,25 @@ pub enum StateSource {
 /// A `server` line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServerSettings {
-    /// Its name, unique in the backend.
+    /// Name, unique in the backend.
     pub name: Arc<str>,
-    /// Where its line stands, if it has one.
+    /// Place of its line in the configuration, if it has one.
     pub place: Option<Place>,
-    /// Where it listens.
+    /// Address of the server.
     pub address: Address,
-    /// `id`: its number in statistics; without it, its place in the backend, from 1.
+    /// `id`: number in statistics; without it, the place in the backend, from 1.
     pub id: Option<u32>,
     /// `guid`.
     pub guid: Option<Guid>,
-    /// `hash-key`: what its places on the ring of a consistent hash come from.
+    /// `hash-key`: source of its places on the ring of a consistent hash.
     pub ring_key: RingKey,
-    /// `cookie`: what the persistence cookie says for it.
+    /// `cookie`: value of the persistence cookie for the server.
     pub cookie: Option<Arc<str>>,
     /// `weight`, 0 to 256. 0: only persistence sends it requests.
     pub weight: u32,
     /// `maxconn`: requests at a time; 0: no limit.
     pub maxconn: u32,
-    /// `maxqueue`: requests that wait for this very server; 0: no limit.
+    /// `maxqueue`: requests that wait for this server alone; 0: no limit.
     pub maxqueue: u32,
     /// `backup`: used when no other server is up.
     pub backup: bool,
@@ -129,29 +130,29 @@ pub struct ServerSettings {
     pub disabled: bool,
     /// `non-stick`: stick tables do not learn it.
     pub non_stick: bool,
-    /// `check` and its words.
+    /// `check` and its arguments.
     pub check: CheckSettings,
     /// Idle connections.
     pub pool: PoolSettings,
-    /// What a server of logs needs to know.
+    /// Settings of a server of logs.
     pub log: LogWords,
-    /// What it is told in front of a connection's first byte (`send-proxy`).
+    /// PROXY header before a connection's first byte (`send-proxy`).
     pub announcement: Announcement,
-    /// Its words of TLS.
+    /// TLS arguments.
     pub tls: ServerTls,
-    /// Its name in the DNS, where its line has one.
+    /// DNS name, where the line has one.
     pub name_in_dns: Option<Arc<str>>,
-    /// How names become addresses.
+    /// Resolution of the name to an address.
     pub resolution: ResolutionSettings,
     /// `minconn`: its limit while the backend has little to do; 0: always `maxconn`.
     pub minconn: u32,
-    /// `slowstart`: how long its weight grows when it comes up.
+    /// `slowstart`: time in which the weight grows when the server comes up.
     pub slowstart: Duration,
-    /// `track`: the server whose state it takes, and where that is said.
+    /// `track`: the server whose state is taken, and the keyword's place in the configuration.
     pub track: Option<(Arc<str>, Place)>,
     /// `init-state`
     pub initial: InitialState,
-    /// `observe` and what belongs to it.
+    /// `observe` and its related keywords.
     pub observe: ObserveSettings,
     /// `on-marked-down shutdown-sessions`
     pub ends_sessions: bool,
@@ -161,21 +162,21 @@ pub struct ServerSettings {
     pub source: SourceSettings,
     /// `socks4`: the proxy that connections go through.
     pub socks4: Option<SocketAddr>,
-    /// `tcp-ut`: how long data may wait for its acknowledgement.
+    /// `tcp-ut`: limit of time that sent data may lack an acknowledgement.
     pub user_timeout: Option<Duration>,
-    /// `tcp-md5sig`: how segments are signed.
+    /// `tcp-md5sig`: signature of segments.
     pub signature: Option<Signature>,
-    /// `redir`: what stands before the path of a request whose client is sent to the server itself.
+    /// `redir`: prefix of the path in a redirect that sends the client to the server itself.
     pub redirect: Option<Box<[u8]>>,
-    /// `cc`: how TCP avoids congestion.
+    /// `cc`: algorithm of congestion control.
     pub congestion: Option<Box<str>>,
-    /// `agent-check` and its words.
+    /// `agent-check` and its arguments.
     pub agent: AgentSettings,
-    /// `proto`: the version of HTTP that it speaks, whatever ALPN comes to.
+    /// `proto`: the version of HTTP that the server speaks, whatever ALPN selects.
     pub protocol: Option<Protocol>,
-    /// `ws`: what WebSocket goes over.
+    /// `ws`: version of HTTP for WebSocket.
     pub websocket: WebSocket,
-    /// `idle-ping`: how often a connection of HTTP/2 is pinged while nothing comes; never where it is zero.
+    /// `idle-ping`: interval of pings on a silent connection of HTTP/2; zero: none.
     pub idle_ping: Duration,
     /// `shard`: the part of tables that a peer is sent; 0: all.
     pub shard: u32,
@@ -193,12 +194,12 @@ pub enum WebSocket {
     Http2,
 }
 
-/// How a server's name becomes its address.
+/// Resolution of a server's name to its address.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ResolutionSettings {
     /// `init-addr`; empty: `last,libc`, and `none` where there are `resolvers`.
     pub init: Vec<InitialAddress>,
-    /// `resolvers`: the section that is asked at run time, and where it is named.
+    /// `resolvers`: the section that is asked at run time, and the keyword's place in the configuration.
     pub resolvers: Option<(Arc<str>, Place)>,
     /// `resolve-prefer ipv4`; otherwise IPv6.
     pub prefer_v4: bool,
@@ -211,8 +212,8 @@ pub struct ResolutionSettings {
 }
 
 impl ResolutionSettings {
-    /// The methods that find a first address, without that of a file of states where nothing is written. A server whose name is asked
-    /// for at run time can start without an address.
+    /// Methods that find a first address; the default, where none is set, leaves out files of states. A server whose
+    /// name is resolved at run time can start without an address.
     pub fn initial(&self) -> &[InitialAddress] {
         match &*self.init {
             [] if self.resolvers.is_some() => &[InitialAddress::System, InitialAddress::None],
@@ -221,7 +222,7 @@ impl ResolutionSettings {
     }
 }
 
-/// Where a server's first address comes from.
+/// Source of a server's first address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InitialAddress {
     /// `last`: from a file of states, which is read when all servers are there.
@@ -234,12 +235,12 @@ pub enum InitialAddress {
     Ip(IpAddr),
 }
 
-/// What requests say of a server's health.
+/// Passive health checks by requests (`observe`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ObserveSettings {
     /// `observe`
     pub layer: Option<ObservedLayer>,
-    /// `error-limit`: errors one after the other, 10.
+    /// `error-limit`: limit of consecutive errors, 10.
     pub error_limit: u32,
     /// `on-error`
     pub on_error: OnError,
@@ -254,9 +255,9 @@ impl Default for ObserveSettings {
 /// `observe`
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ObservedLayer {
-    /// `layer4`: whether it takes connections.
+    /// `layer4`: whether the server accepts connections.
     Connections,
-    /// `layer7`: also what it answers.
+    /// `layer7`: also the responses.
     Responses,
 }
 
@@ -273,7 +274,7 @@ pub enum OnError {
     MarkDown,
 }
 
-/// Where connections to a server come from.
+/// Source address of connections to a server.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SourceSettings {
     /// `source`: this address; with port 0 any port of it.
@@ -282,11 +283,11 @@ pub struct SourceSettings {
     pub last_port: u16,
     /// `interface`: this network device.
     pub interface: Option<Arc<str>>,
-    /// `usesrc`: whose address servers see.
+    /// `usesrc`: client address that servers see.
     pub guise: Option<Guise>,
 }
 
-/// Whose address a server sees as that of its client.
+/// Address that a server sees as that of its client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Guise {
     /// `clientip`: the client's, from any port.
@@ -306,7 +307,7 @@ impl SourceSettings {
     }
 }
 
-/// `agent-check` and its words.
+/// `agent-check` and its arguments.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AgentSettings {
     /// `agent-check`
@@ -315,9 +316,9 @@ pub struct AgentSettings {
     pub port: Option<u16>,
     /// `agent-addr`
     pub address: Option<IpAddr>,
-    /// `agent-inter`: between two questions, 2 s.
+    /// `agent-inter`: interval between two agent checks, 2 s.
     pub inter: Duration,
-    /// `agent-send`: what it is told first.
+    /// `agent-send`: text sent first.
     pub send: Arc<[u8]>,
 }
 
@@ -327,12 +328,12 @@ impl Default for AgentSettings {
     }
 }
 
-/// What concerns servers in `mode log` and in `ring` sections.
+/// Settings of servers in `mode log` and in `ring` sections.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LogWords {
-    /// Its address is one of datagrams: `udp@`.
+    /// Whether the address is one of datagrams: `udp@`.
     pub datagrams: bool,
-    /// `log-proto octet-count`: a line's length before each (RFC 6587), instead of a line feed behind it.
+    /// `log-proto octet-count`: a line's length before each (RFC 6587), instead of a line feed after it.
     pub octet_count: bool,
     /// `log-bufsize`: bytes of lines that may wait for it.
     pub buffer_bytes: Option<usize>,
@@ -383,18 +384,18 @@ impl Default for ServerSettings {
     }
 }
 
-/// What becomes of connections to a server between two requests.
+/// Limits of idle connections to a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PoolSettings {
     /// `pool-max-conn`: idle connections of each worker; `None`: any number.
     pub max_idle: Option<u32>,
     /// `pool-low-conn`: idle connections of each worker beyond those that it needs.
     pub low: u32,
-    /// `pool-conn-name`: an expression, and where it stands.
+    /// `pool-conn-name`: an expression, and its place in the configuration.
     pub name: Option<(Arc<str>, Place)>,
-    /// `pool-purge-delay`: how long one is kept, 5 s.
+    /// `pool-purge-delay`: time that an idle connection is kept, 5 s.
     pub purge_delay: Duration,
-    /// `max-reuse`: requests after the first that one may carry; `None`: any number.
+    /// `max-reuse`: requests after the first that a connection may carry; `None`: any number.
     pub max_reuse: Option<u32>,
 }
 
@@ -405,13 +406,13 @@ impl Default for PoolSettings {
 }
 
 impl ServerSettings {
-    /// Whether checks that go to this place speak TLS, where their own line does not say: as `check-ssl` has it, or as requests do where
-    /// they go to the same place.
+    /// Whether checks to this place use TLS, where their own line does not set it: as `check-ssl` sets, or as requests
+    /// do where both go to the same place.
     pub fn checks_over_tls(&self) -> bool {
         self.tls.check.unwrap_or(self.tls.enabled && self.check.port.is_none() && self.check.address.is_none())
     }
 
-    /// Whether it may be one of HTTP/2: by `proto`, or by what ALPN may come to.
+    /// Whether a connection may be one of HTTP/2: by `proto`, or by what ALPN may select.
     pub fn may_speak_http2(&self) -> bool {
         match self.protocol {
             Some(protocol) => protocol == Protocol::Http2,
@@ -419,7 +420,8 @@ impl ServerSettings {
         }
     }
 
-    /// Whether an address of its name from a file of states goes before its own: where `last` stands before what found that one (`init-addr`).
+    /// Whether an address from a file of states goes before the server's own: `last` precedes the method that found
+    /// that one (`init-addr`).
     pub(crate) fn prefers_last(&self) -> bool {
         let (init, own) = (&self.resolution.init, self.address.destination().map(|found| found.ip));
         let is_given = init.iter().any(|method| matches!(method, InitialAddress::Ip(ip) if Some(*ip) == own));
@@ -439,7 +441,7 @@ impl ServerSettings {
         self.is_unresolved() && has(InitialAddress::Last) && !has(InitialAddress::None)
     }
 
-    /// What its changes of state depend on.
+    /// Settings that transitions of its state depend on.
     pub fn rules(&self) -> Rules {
         Rules {
             checked: self.check.enabled,
@@ -450,7 +452,7 @@ impl ServerSettings {
         }
     }
 
-    /// Whether where it is depends on where a client wanted to go.
+    /// Whether the address depends on the destination that a client asked for.
     pub fn follows_clients(&self) -> bool {
         matches!(self.address, Address::AsAsked(destination) if !self.is_unresolved() || destination.fixed_port().is_none())
     }
@@ -461,24 +463,24 @@ impl ServerSettings {
     }
 }
 
-/// When and where a server's health is checked.
+/// Time and destination of health checks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CheckSettings {
     /// `check`.
     pub enabled: bool,
-    /// `inter`: between two checks of a server that is well, 2 s.
+    /// `inter`: interval between two checks of a server that is well, 2 s.
     pub inter: Duration,
-    /// `fastinter`: between two checks while the state is changing; `inter` when not given.
+    /// `fastinter`: interval between two checks while the state is changing; `inter` when not given.
     pub fastinter: Option<Duration>,
-    /// `downinter`: between two checks of a server that is down; `inter` when not given.
+    /// `downinter`: interval between two checks of a server that is down; `inter` when not given.
     pub downinter: Option<Duration>,
     /// `rise`: checks that must pass before it is up, 2.
     pub rise: u32,
     /// `fall`: checks that must fail before it is down, 3.
     pub fall: u32,
-    /// `port`: where checks connect instead.
+    /// `port`: port of checks, in place of the server's.
     pub port: Option<u16>,
-    /// `addr`: where checks connect instead.
+    /// `addr`: address of checks, in place of the server's.
     pub address: Option<IpAddr>,
     /// The port of `addr`; `port` takes its place.
     pub address_port: Option<u16>,
@@ -486,7 +488,7 @@ pub struct CheckSettings {
     pub via_socks4: bool,
     /// `check-proto`: the version of HTTP that checks speak; that of `proto` where it is not given.
     pub protocol: Option<Protocol>,
-    /// `healthcheck`: the section that says what checks do, and where that is said.
+    /// `healthcheck`: the section of the checks' steps, and the keyword's place in the configuration.
     pub section: Option<(Arc<str>, Place)>,
 }
 
@@ -509,8 +511,8 @@ impl Default for CheckSettings {
     }
 }
 
-/// How names of servers become addresses when the configuration is read: the program puts one into the shared settings. Without
-/// one, only literal addresses are understood.
+/// Resolution of servers' names when the configuration is read: the program puts a resolver into the shared settings.
+/// Without it, only literal addresses are understood.
 #[derive(Clone, Default)]
 pub struct Resolver(pub Option<Arc<ResolveFn>>);
 

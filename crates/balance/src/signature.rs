@@ -1,5 +1,5 @@
-//! Signatures of TCP segments (RFC 2385, `tcp-md5sig`): the kernel signs what a socket sends to a peer, and drops what comes from there
-//! unsigned, or signed by another password.
+//! Signatures of TCP segments (RFC 2385, `tcp-md5sig`): the kernel signs segments that a socket sends to a peer. It
+//! drops those from the peer that are unsigned, or signed by another password.
 
 #![allow(unsafe_code)]
 
@@ -36,7 +36,7 @@ const MANY: i32 = 32;
 const PREFIX: u8 = 1;
 
 impl Signature {
-    /// Reads the password of `tcp-md5sig`.
+    /// Parses the password of `tcp-md5sig`.
     ///
     /// # Errors
     /// It is missing or empty, or longer than the kernel takes.
@@ -49,7 +49,7 @@ impl Signature {
         (1..=MOST).contains(&password.len()).then(|| Signature(password.into()))
     }
 
-    /// Signs what goes between a socket, which is not connected yet, and a peer.
+    /// Signs segments between a socket, which is not connected yet, and a peer.
     ///
     /// # Errors
     /// The kernel is built without signatures, or has no memory.
@@ -57,7 +57,7 @@ impl Signature {
         set(socket, ONE, &self.key(peer, 0))
     }
 
-    /// Signs what goes between a listener and any peer.
+    /// Signs segments between a listener and any peer.
     ///
     /// # Errors
     /// As [`Signature::sign`].
@@ -65,7 +65,7 @@ impl Signature {
         set(&listener, MANY, &self.key(unspecified(address.ip()), PREFIX))?;
         match address {
             SocketAddr::V4(_) => Ok(()),
-            // Clients of IPv4 are others' to it.
+            // Clients of IPv4 need a signature of their own.
             SocketAddr::V6(_) => set(&listener, MANY, &self.key(MAPPED, PREFIX)),
         }
     }
@@ -95,7 +95,8 @@ fn unspecified(like: IpAddr) -> IpAddr {
 
 fn set(socket: impl AsFd, option: i32, key: &Key) -> io::Result<()> {
     let size = size_of::<Key>() as libc::socklen_t;
-    // SAFETY: the kernel reads `size` bytes, which is the size of what the pointer leads to, all of it written; the descriptor is open.
+    // SAFETY: the kernel reads `size` bytes, which is the size of the pointer's target, all of it written; the
+    // descriptor is open.
     let done =
         unsafe { libc::setsockopt(socket.as_fd().as_raw_fd(), libc::IPPROTO_TCP, option, std::ptr::from_ref(key).cast(), size) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -142,7 +143,7 @@ mod tests {
             let to = SocketAddr::new(to.parse().unwrap(), address.port());
             connect(to, "one").await.unwrap();
             for other in ["", "two"] {
-                // Nobody answers: the kernel asks again and again.
+                // No peer answers: the kernel tries again and again.
                 assert!(timeout(Duration::from_millis(200), connect(to, other)).await.is_err(), "{other:?}");
             }
         }

@@ -1,13 +1,13 @@
-//! Numbers of servers by which workers keep what belongs to each.
+//! Indices of servers under which workers keep per-server data.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// A number that no other server of the process has while this one is held: the least that was free.
+/// Index that no other server of the process has while this one is held: the least that was free.
 #[derive(Debug)]
 pub(crate) struct Slot(usize);
 
-/// Slots that were given back, and how many there are.
+/// Free slots, and the number of slots.
 struct Slots {
     free: BTreeSet<usize>,
     count: usize,

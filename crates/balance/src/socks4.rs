@@ -1,14 +1,16 @@
-//! SOCKS4: a server behind a proxy of connections (`socks4`), as the memo "SOCKS: A protocol for TCP proxy across firewalls" has it.
+//! SOCKS4: a server reached through a proxy of connections (`socks4`), by the memo "SOCKS: A protocol for TCP proxy
+//! across firewalls".
 
 use std::io;
 use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Asks a proxy, on a connection to it, to connect to `to`. The caller limits how long that may take.
+/// Asks a proxy, on a connection to it, to connect to `to`. The caller limits the time.
 ///
 /// # Errors
-/// What the connection failed by; `ConnectionRefused` when the proxy does not connect, `Unsupported` for IPv6, which SOCKS4 does not know.
+/// The connection's error; `ConnectionRefused` when the proxy does not connect, `Unsupported` for IPv6, which SOCKS4
+/// lacks.
 pub async fn ask(stream: &mut TcpStream, to: SocketAddr) -> io::Result<()> {
     stream.write_all(&request(to)?).await?;
     let mut answer = [0; 8];
@@ -27,7 +29,7 @@ fn request(to: SocketAddr) -> io::Result<Vec<u8>> {
 const VERSION: u8 = 4;
 const CONNECT: u8 = 1;
 const GRANTED: u8 = 0x5a;
-/// Proxies that ask who it is were told so by HAProxy.
+/// User ID, as HAProxy sends it.
 const USER: &[u8] = b"HAProxy\0";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a server may be used for, and how that changes: pure functions of (state, event).
+//! States of a server, and their transitions: pure functions of (state, event).
 //!
 //! ```text
 //!              fall checks fail, set_health down
@@ -9,28 +9,28 @@
 //!   Stopping (set_health stopping, 404)  ------------+
 //! ```
 //!
-//! Health counts checks: 0 is down; passing adds one, and from `rise` on it jumps to `rise + fall - 1`, well; failing takes one, and
-//! below `rise` it drops to 0. So `rise` good checks bring a server up and `fall` bad ones bring it down.
+//! Health counts checks: 0 is down. Passing adds 1, and from `rise` on it jumps to `rise + fall - 1`, well. Failing
+//! takes 1, and below `rise` it drops to 0. So `rise` good checks bring a server up and `fall` bad ones bring it down.
 //!
-//! Beside it stands what an operator said ([`Admin`]): maintenance takes the server out and pauses its checks, drain leaves it to
-//! requests that persistence sends there.
+//! The administrative state ([`Admin`]) is apart from it: maintenance takes the server out and pauses its checks, drain
+//! leaves it to requests that persistence sends there.
 
-/// Whether a server answers, as far as is known. The numbers are those of `show servers state`.
+/// Operational state of a server, as far as checks have shown. The numbers are those of `show servers state`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Operation {
     /// Down.
     Stopped = 0,
-    /// Up, its weight still growing.
+    /// Up, its weight still growing (`slowstart`).
     Starting = 1,
     /// Up.
     Running = 2,
-    /// Up, but it wants no new clients.
+    /// Up, but it takes no new clients.
     Stopping = 3,
 }
 
 impl Operation {
-    /// The one of that number.
+    /// The operation of that number.
     pub(crate) const fn of_number(number: u32) -> Option<Operation> {
         match number {
             0 => Some(Operation::Stopped),
@@ -42,18 +42,18 @@ impl Operation {
     }
 }
 
-/// What operators said about a server: a set of flags, with the numbers of `show servers state`.
+/// Administrative state of a server: a set of flags, with the numbers of `show servers state`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Admin(pub u8);
 
 impl Admin {
-    /// Nothing was said.
+    /// No flag.
     pub const READY: Admin = Admin(0);
     /// In maintenance.
     pub const FORCED_MAINT: Admin = Admin(0x01);
     /// The server that it tracks is in maintenance.
     pub const INHERITED_MAINT: Admin = Admin(0x02);
-    /// Its configuration says `disabled`: tells where its maintenance came from, and does nothing by itself.
+    /// Its configuration has `disabled`: the origin of its maintenance; the flag has no effect by itself.
     pub const CONFIGURED_MAINT: Admin = Admin(0x04);
     /// Draining.
     pub const FORCED_DRAIN: Admin = Admin(0x08);
@@ -93,12 +93,12 @@ impl Admin {
         self.has(Admin::FORCED_DRAIN)
     }
 
-    /// The same, in maintenance by an operator's word or not.
+    /// Returns the state with or without an operator's maintenance.
     pub(crate) const fn forced(self, maint: bool) -> Admin {
         self.set(Admin::FORCED_MAINT, maint)
     }
 
-    /// The same, draining by an operator's word or not.
+    /// Returns the state with or without an operator's drain.
     pub(crate) const fn drained(self, drains: bool) -> Admin {
         self.set(Admin::FORCED_DRAIN, drains)
     }
@@ -115,13 +115,13 @@ impl Admin {
         Admin(self.0 & !flag.0)
     }
 
-    /// The same, with or without a flag.
+    /// Returns the state with or without a flag.
     const fn set(self, flag: Admin, on: bool) -> Admin {
         if on { self.with(flag) } else { self.without(flag) }
     }
 }
 
-/// An operator's word about a server (`set server <b>/<s> state`, `enable server`, `disable server`).
+/// An operator's command for a server (`set server <b>/<s> state`, `enable server`, `disable server`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AdminOrder {
     /// `ready`: back to work.
@@ -134,34 +134,34 @@ pub enum AdminOrder {
     Enable,
 }
 
-/// What can happen to a server.
+/// Event that can change a server's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// A check passed.
     Passed,
-    /// A check passed, but the server wants no new clients (`http-check disable-on-404`).
+    /// A check passed, but the server takes no new clients (`http-check disable-on-404`).
     PassedStopping,
     /// A check failed.
     Failed,
-    /// An operator spoke.
+    /// An operator gave a command.
     Admin(AdminOrder),
-    /// An operator said what its health is (`set server <b>/<s> health`).
+    /// An operator set the health (`set server <b>/<s> health`).
     Health(Operation),
-    /// Requests failed so often that it has no more than so many failed checks left behind which it is still up (`on-error`).
+    /// Requests failed too often (`on-error`): at most so many failed checks remain before the server is down.
     Weakened(u32),
-    /// Its agent says that it is up, or that it is not.
+    /// Its agent reports that it is up (true) or down.
     Agent(bool),
-    /// Its agent says that, and more; what follows for the server comes behind that.
+    /// Its agent reports the same as a part of an answer; the server's transition comes after that.
     AgentHealth(bool),
     /// Its weight has grown to its full size.
     Grown,
-    /// Its name has an address, or none.
+    /// Its name has an address (true), or none.
     Resolved(bool),
     /// The server that it tracks is in this state now.
     Tracked(State),
 }
 
-/// In which state a server starts (`init-state`).
+/// State in which a server starts (`init-state`).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum InitialState {
     /// Up; all checks must fail.
@@ -175,20 +175,20 @@ pub enum InitialState {
     FullyDown,
 }
 
-/// All of a server's state that events change.
+/// The part of a server's state that events change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct State {
-    /// Whether it answers.
+    /// Operational state.
     pub operation: Operation,
-    /// What operators said.
+    /// Administrative state.
     pub admin: Admin,
-    /// How well it does: 0 to `rise + fall - 1`.
+    /// Count of checks: 0 to `rise + fall - 1`.
     pub health: u32,
-    /// Its agent says that it is down.
+    /// Whether its agent reports it as down.
     pub denied: bool,
 }
 
-/// What of a server's configuration its transitions depend on.
+/// Settings of a server that its transitions depend on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
     /// Whether its health is checked.
@@ -197,22 +197,22 @@ pub struct Rules {
     pub rise: u32,
     /// Checks that must fail to bring it down, at least 1.
     pub fall: u32,
-    /// How it starts.
+    /// State at the start.
     pub initial: InitialState,
     /// Whether its weight grows when it comes up (`slowstart`).
     pub slow: bool,
 }
 
 impl Rules {
-    /// The health of a server that is well.
+    /// Health of a server that is well.
     pub const fn best(self) -> u32 {
         self.rise.saturating_add(self.fall).saturating_sub(1)
     }
 }
 
 impl State {
-    /// How a server starts: taken for up, but one failed check brings it down, unless its line says otherwise; in maintenance when
-    /// it is `disabled`, or when its name has no address.
+    /// State at the start: up, but a failed check brings it down, unless the server's line sets otherwise. In
+    /// maintenance when it is `disabled`, or when its name has no address.
     pub const fn initial(rules: Rules, disabled: bool, unresolved: bool) -> State {
         let mut admin = Admin::READY;
         if disabled {
@@ -227,13 +227,13 @@ impl State {
         State { operation, admin, health, denied: false }
     }
 
-    /// How one starts that was added while the process runs: in maintenance.
+    /// State of a server that was added at run time: in maintenance.
     pub const fn added(rules: Rules, unresolved: bool) -> State {
         let state = State::initial(rules, true, unresolved);
         State { admin: state.admin.without(Admin::CONFIGURED_MAINT), ..state }
     }
 
-    /// What a server is taken for before anything is known of it.
+    /// Operation and health before any check.
     const fn start(rules: Rules) -> (Operation, u32) {
         match rules.initial {
             InitialState::FullyUp => (Operation::Running, rules.best()),
@@ -243,14 +243,14 @@ impl State {
         }
     }
 
-    /// What the event makes of it. Checks and words about health mean nothing in maintenance.
+    /// State after the event. Checks and changes of health have no effect in maintenance.
     pub fn next(self, rules: Rules, event: Event) -> State {
         match event {
             Event::Admin(order) => self.ordered(rules, order),
             Event::Resolved(found) => self.administered(rules, self.admin.set(Admin::UNRESOLVED, !found)),
             Event::Tracked(leader) => self.tracked(rules, leader),
             Event::AgentHealth(up) => State { denied: !up, ..self },
-            // Agents are asked in maintenance, too: what they say counts when it ends.
+            // Agents are asked in maintenance, too: their answer counts when it ends.
             Event::Agent(up) if self.admin.is_maint() => State { denied: !up, ..self },
             _ if self.admin.is_maint() => self,
             Event::Failed => match self.health.saturating_sub(1) {
@@ -274,10 +274,10 @@ impl State {
 
     fn passed(self, rules: Rules, operation: Operation) -> State {
         match self.health + 1 {
-            // Its agent has a say, too.
+            // Its agent decides, too.
             health if self.denied => State { health: if health >= rules.rise { rules.best() } else { health }, ..self },
             health if health >= rules.rise => {
-                // What grows goes on growing.
+                // A weight that grows goes on growing.
                 let grows = operation == Operation::Running && self.operation == Operation::Starting;
                 let operation = if grows { Operation::Starting } else { operation };
                 State { health: rules.best(), operation, ..self }.risen(rules, self.operation)
@@ -286,7 +286,8 @@ impl State {
         }
     }
 
-    /// The same when it was in that operation before: with `slowstart`, one that was down begins with little weight.
+    /// Returns the state after a rise from the given operation: with `slowstart`, a server that was down begins with
+    /// little weight.
     const fn risen(self, rules: Rules, before: Operation) -> State {
         match (self.operation, before) {
             (Operation::Running, Operation::Stopped) if rules.slow => State { operation: Operation::Starting, ..self },
@@ -304,13 +305,14 @@ impl State {
         self.administered(rules, admin)
     }
 
-    /// The same with another administrative state.
+    /// Returns the state with another administrative state.
     fn administered(self, rules: Rules, admin: Admin) -> State {
         match (self.admin.is_maint(), admin.is_maint()) {
             (false, true) => {
                 State { admin, operation: Operation::Stopped, health: if rules.checked { 0 } else { self.health }, ..self }
             }
-            // Taken for up at once, but the first failed check brings it down again. What its agent has said still counts.
+            // Taken for up at once, but the first failed check brings it down again. The agent's last report still
+            // counts.
             (true, false) => {
                 let (operation, health) = State::start(rules);
                 let operation = if self.denied { Operation::Stopped } else { operation };
@@ -320,7 +322,7 @@ impl State {
         }
     }
 
-    /// The same as the server that it tracks.
+    /// Returns the state with that of the tracked server taken over.
     fn tracked(self, rules: Rules, leader: State) -> State {
         let admin = self.admin.set(Admin::INHERITED_MAINT, leader.admin.is_maint());
         let admin = admin.set(Admin::INHERITED_DRAIN, leader.admin.is_drain());

@@ -1,17 +1,19 @@
-//! Stick tables: what is known of clients, by address, cookie or any other key, and shared by all workers.
+//! Stick tables: data of clients, by address, cookie or any other key, and shared by all workers.
 //!
 //! ```text
 //! Table ---- Shard (lock) ---- by key --> Entry (atomics) <-- Tracked: streams and sessions
 //!        \-- Shard (lock) --\- by age --/
 //! ```
 //!
-//! A look-up takes one shard's lock for as long as it takes to find the key; counting takes none. An entry that nobody has touched
-//! for `expire` is gone for whoever looks, and its memory is given back by the next [`Table::sweep`], or when room is needed.
+//! A look-up takes one shard's lock for as long as it takes to find the key; counting takes none. An entry that was not
+//! touched for `expire` is gone for every look-up. Its memory is given back by the next [`Table::sweep`], or when room
+//! is needed.
 //!
 //! Invariants:
-//! * There are never more entries than `size`. A full table drops the oldest that nobody tracks, or (`nopurge`) takes no new one.
+//! * There are never more entries than `size`. A full table drops the oldest untracked entry, or (`nopurge`) takes no
+//!   new one.
 //! * An entry that is tracked is never dropped.
-//! * Whatever changes an entry and is to be told to others touches it by its table, after the change.
+//! * A change of an entry that peers are to learn touches it by its table, after the change.
 //! * No clock is read: times are arguments, in milliseconds of a clock that all callers share and that only goes on.
 
 mod data;
@@ -50,12 +52,12 @@ pub struct Table {
     shards: Box<[Shard]>,
     used: AtomicUsize,
     names: Names,
-    /// What is to be told of it to others; nothing where it is not shared.
+    /// Changes for peers; `None` where the table is not shared.
     feed: Option<Feed>,
 }
 
 impl Table {
-    /// A table of that name, which stores `also` beside what its line says: what rules need.
+    /// Creates a table of that name, which stores `also` beside the data of its line: what rules need.
     pub fn new(name: Arc<str>, settings: TableSettings, also: &[Stored]) -> Table {
         let layout = Layout::new(&[&settings.store, also].concat());
         let shards = (settings.size / ENTRIES_OF_A_SHARD).next_power_of_two().clamp(1, MOST_SHARDS);
@@ -63,45 +65,45 @@ impl Table {
         Table { name, settings, layout, shards, used: AtomicUsize::new(0), names: Names::default(), feed: None }
     }
 
-    /// The same table, shared: what changes in it is kept for [`Table::changed`], and `wake` is told.
+    /// Makes the table shared: its changes are kept for [`Table::changed`], and `wake` is notified.
     #[must_use]
     pub fn shared(mut self, wake: Arc<Notify>) -> Table {
         self.feed = Some(Feed::new(wake));
         self
     }
 
-    /// Its name: that of its section.
+    /// Name: that of its section.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// What its line says.
+    /// Settings of its line.
     pub fn settings(&self) -> &TableSettings {
         &self.settings
     }
 
-    /// What its entries hold.
+    /// Layout of its entries' data.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Whether entries hold that.
+    /// Whether entries hold that kind of data.
     pub fn has(&self, data: Data) -> bool {
         self.layout.has(data)
     }
 
-    /// The most entries.
+    /// Limit of entries.
     pub fn size(&self) -> usize {
         self.settings.size
     }
 
-    /// How many entries there are. Where very many of them are over at once, some of those are still counted: see [`Table::sweep`].
+    /// Number of entries. Where very many expire at once, some of those are still counted: see [`Table::sweep`].
     pub fn used(&self, now_ms: u64) -> usize {
         self.sweep(now_ms);
         self.used.load(Relaxed)
     }
 
-    /// In how many milliseconds the entry's time is over; 0 when it has no end.
+    /// Milliseconds until the entry expires; 0 when it does not.
     pub fn remaining_ms(&self, entry: &Entry, now_ms: u64) -> u64 {
         self.lifetime_ms().map_or(0, |lifetime| entry.touched_ms().saturating_add(lifetime).saturating_sub(now_ms))
     }
@@ -116,19 +118,19 @@ impl Table {
         Some(entry)
     }
 
-    /// The entry of a key, made if there is none; nothing when there is no room.
+    /// The entry of a key, made if there is none; `None` when there is no room.
     pub fn obtain(&self, key: &[u8], now_ms: u64) -> Option<Arc<Entry>> {
         self.enter(key, (now_ms, now_ms), |_| ())
     }
 
-    /// Keeps the entry of a key in its table, made if there is none, without counting anything; nothing when there is no room.
+    /// Holds the entry of a key in its table, made if there is none, without counting; `None` when there is no room.
     pub fn hold(&self, key: &[u8], now_ms: u64) -> Option<Held> {
         let entry = self.enter(key, (now_ms, now_ms), |entry| entry.hold())?;
         self.touch(&entry, now_ms);
         Some(Held(entry))
     }
 
-    /// Tracks the entry of a key, made if there is none, and counts a connection there; nothing when there is no room.
+    /// Tracks the entry of a key, made if there is none, and counts a connection there; `None` when there is no room.
     pub fn track(self: &Arc<Table>, key: &[u8], now_ms: u64) -> Option<Tracked> {
         let entry = self.enter(key, (now_ms, now_ms), |entry| entry.hold())?;
         entry.touch(now_ms);
@@ -139,25 +141,25 @@ impl Table {
         Some(Tracked { table: self.clone(), entry })
     }
 
-    /// Says that an entry is still of use: its time begins anew, and others are told what it holds.
+    /// Touches an entry: its time begins anew, and peers learn its data.
     pub fn touch(&self, entry: &Entry, now_ms: u64) {
         entry.touch(now_ms);
         self.mark(entry);
     }
 
-    /// Whether an entry is still in the table, and its time not over.
+    /// Whether an entry is still in the table, and has not expired.
     pub fn has_entry(&self, entry: &Arc<Entry>, now_ms: u64) -> bool {
         self.find(entry.key(), now_ms).is_some_and(|found| Arc::ptr_eq(&found, entry))
     }
 
-    /// Entries that have changed since this was asked last, each once: those that are still there.
+    /// Entries that have changed since the last call, each once: those that are still there.
     pub fn changed(&self, now_ms: u64) -> Vec<Arc<Entry>> {
         let Some(feed) = &self.feed else { return Vec::new() };
         let found = feed.take().into_iter().filter_map(|key| self.find(&key, now_ms));
         found.inspect(|entry| entry.unmark()).collect()
     }
 
-    /// Nobody asks for changes any more.
+    /// Ends the recording of changes.
     pub fn stop_sharing(&self) {
         if let Some(feed) = &self.feed {
             feed.close();
@@ -173,7 +175,7 @@ impl Table {
         }
     }
 
-    /// What an entry holds; nothing when it is not stored. A name is no number.
+    /// Value of an entry's data; `None` when it is not stored, or is a name.
     pub fn read(&self, entry: &Entry, data: Data, element: u32, now_ms: u64) -> Option<u64> {
         let (at, period_ms) = self.layout.find(data, element)?;
         let cell = entry.cells.get(at)?;
@@ -188,7 +190,7 @@ impl Table {
         })
     }
 
-    /// Adds, and gives the new number; of a rate, that of its current period. Nothing when it is not stored.
+    /// Adds, and returns the new number; of a rate, that of its current period. `None` when it is not stored.
     pub fn add(&self, entry: &Entry, data: Data, element: u32, n: u64, now_ms: u64) -> Option<u64> {
         let (at, period_ms) = self.layout.find(data, element)?;
         let cell = entry.cells.get(at)?;
@@ -205,7 +207,7 @@ impl Table {
         })
     }
 
-    /// Sets a number, and gives the one before. Nothing when it is not stored.
+    /// Sets a number, and returns the one before. `None` when it is not stored.
     pub fn set(&self, entry: &Entry, data: Data, element: u32, n: u64, now_ms: u64) -> Option<u64> {
         let before = self.read(entry, data, element, now_ms)?;
         let (at, _) = self.layout.find(data, element)?;
@@ -232,7 +234,7 @@ impl Table {
         }
     }
 
-    /// Removes an entry; false when somebody tracks it.
+    /// Removes an entry; false when it is tracked.
     pub fn remove(&self, entry: &Entry) -> bool {
         let mut entries = self.shard(entry.key()).lock();
         entry.trackers() == 0 && {
@@ -250,18 +252,18 @@ impl Table {
         entries
     }
 
-    /// How many shards there are.
+    /// Number of shards.
     pub fn shards(&self) -> usize {
         self.shards.len()
     }
 
-    /// Gives back the memory of entries whose time is over, of some thousand at a time; false when there is more to do. Costs little
+    /// Frees the memory of expired entries, of some thousand at a time; false when there is more to do. Costs little
     /// when there are none.
     pub fn sweep(&self, now_ms: u64) -> bool {
         self.sweep_until(now_ms, || false)
     }
 
-    /// As [`Table::sweep`], but no longer than until it is enough.
+    /// As [`Table::sweep`], but stops when `is_enough` returns true.
     fn sweep_until(&self, now_ms: u64, is_enough: impl Fn() -> bool) -> bool {
         let Some(lifetime) = self.lifetime_ms() else { return true };
         let mut rounds = 0..MOST_ROUNDS;
@@ -270,7 +272,7 @@ impl Table {
                 if is_enough() || rounds.next().is_none() {
                     return false;
                 }
-                // The lock is let go now and then: workers wait for it.
+                // The lock is released now and then: workers wait for it.
                 self.sweep_some(&mut shard.lock(), lifetime, now_ms);
             }
         }
@@ -281,7 +283,7 @@ impl Table {
         self.settings.expire_ms.map(u64::from)
     }
 
-    /// Somebody no longer tracks the entry.
+    /// Ends a tracking of the entry.
     fn leave(&self, entry: &Entry) {
         if let Some((at, _)) = self.layout.find(Data::ConnCur, 0)
             && let Some(cell) = entry.cells.get(at)
@@ -291,7 +293,8 @@ impl Table {
         }
     }
 
-    /// Finds or makes the entry of a key; `hold` is called with it while nobody can remove it. One that is made was touched at `touched_ms`.
+    /// Finds or makes the entry of a key; `hold` is called with it while it cannot be removed. A new one was touched at
+    /// `touched_ms`.
     fn enter(&self, key: &[u8], (now_ms, touched_ms): (u64, u64), hold: impl Fn(&Entry)) -> Option<Arc<Entry>> {
         let shard = self.shard(key);
         let alive = |entry: &Arc<Entry>| {
@@ -309,7 +312,7 @@ impl Table {
         let mut entries = shard.lock();
         if let Some(found) = entries.get(key).cloned() {
             if let Some(entry) = alive(&found) {
-                // Somebody else was quicker.
+                // Another task was quicker.
                 self.used.fetch_sub(1, Relaxed);
                 return Some(entry);
             }
@@ -338,7 +341,7 @@ impl Table {
         None
     }
 
-    /// Drops the oldest entry that nobody tracks, as far as it is soon found.
+    /// Drops the oldest untracked entry, if it is found soon.
     fn drop_oldest(&self, now_ms: u64) -> bool {
         for _ in 0..MOST_TRIES {
             let Some(shard) = self.shards.iter().min_by_key(|shard| shard.oldest_ms()) else { return false };
@@ -371,7 +374,7 @@ impl Table {
         }
     }
 
-    /// Whether the entry's time is over, and nobody tracks it.
+    /// Whether the entry has expired and is not tracked.
     fn is_over(&self, entry: &Entry, now_ms: u64) -> bool {
         let Some(lifetime) = self.lifetime_ms().filter(|lifetime| entry.is_expired(now_ms, *lifetime)) else { return false };
         if entry.trackers() > 0 {
@@ -387,8 +390,8 @@ impl Table {
         }
     }
 
-    /// The shard of a key. Who chooses keys that all fall into one shard makes workers wait for each other, no more: within it, keys
-    /// are found by a hash that nobody can foresee.
+    /// The shard of a key. A client that chooses keys which all fall into one shard makes workers wait for each other,
+    /// no more: within it, keys are found by an unpredictable hash.
     fn shard(&self, key: &[u8]) -> &Shard {
         let mixed = key.iter().fold(key.len() as u64, |hash, byte| (hash.rotate_left(5) ^ u64::from(*byte)).wrapping_mul(MIX));
         &self.shards[(mixed >> 32) as usize & (self.shards.len() - 1)]
@@ -401,11 +404,11 @@ const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 const ENTRIES_OF_A_SHARD: usize = 256;
 /// More than any machine has workers that look up at the same moment.
 const MOST_SHARDS: usize = 64;
-/// How many entries are looked at under one lock.
+/// Number of entries that are visited under one lock.
 const SWEPT_AT_ONCE: usize = 256;
-/// How many times a lock is taken in one sweep: a request may wait for it.
+/// Limit of locks in one sweep: a request may wait for it.
 const MOST_ROUNDS: usize = 16;
-/// How many entries that turn out not to be the oldest are passed by for a new one.
+/// Limit of entries that turn out not to be the oldest, passed over for a new one.
 const MOST_TRIES: usize = 64;
 
 #[cfg(test)]

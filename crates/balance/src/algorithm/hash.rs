@@ -1,4 +1,4 @@
-//! Algorithms that bring equal keys to equal servers: `balance source` and `balance uri`.
+//! Algorithms that map equal keys to equal servers: `balance source` and `balance uri`.
 //!
 //! The functions are those of HAProxy (its manual's `hash-type`), so that a cluster of both sends the same key to the same server.
 
@@ -9,7 +9,7 @@ use terse_message::Request;
 use terse_sample::convert::hash::wt6;
 use xxhash_rust::xxh32::xxh32;
 
-/// The number of a client's address.
+/// Hash of a client's address.
 pub(super) fn of_source(source: IpAddr, hash: Hash) -> u32 {
     let number = match source {
         IpAddr::V4(v4) => v4.to_bits(),
@@ -18,13 +18,13 @@ pub(super) fn of_source(source: IpAddr, hash: Hash) -> u32 {
     if hash.avalanche { avalanche(number) } else { number }
 }
 
-/// The number of a request's target.
+/// Hash of a request's target.
 pub(super) fn of_target(request: &Request, key: UriKey, hash: Hash) -> u32 {
     let target = if key.path_only { request.path_and_query() } else { request.target() };
     of_bytes(looked_at(target, key), hash)
 }
 
-/// The part of the target that counts.
+/// Hashed part of the target.
 fn looked_at(target: &[u8], key: UriKey) -> &[u8] {
     let target = if key.len == 0 { target } else { &target[..target.len().min(key.len)] };
     let mut slashes = 0;
@@ -40,15 +40,15 @@ fn looked_at(target: &[u8], key: UriKey) -> &[u8] {
     &target[..end.unwrap_or(target.len())]
 }
 
-/// Of a host's name the label before the last: `example` of `www.example.org`. Without two dots, what stands before the last one;
-/// without any, or where nothing stands before it, all. As in HAProxy, a label without letters is its dot.
+/// Label before the last of a host's name: `example` of `www.example.org`. Without two dots, the part before the last
+/// dot; without any, or where that part is empty, all. As in HAProxy, a label without letters is its dot.
 pub(super) fn domain(host: &[u8]) -> &[u8] {
     let Some(end) = host.iter().rposition(|byte| *byte == b'.').filter(|end| *end > 0) else { return host };
     let start = host[..end - 1].iter().rposition(|byte| *byte == b'.').map_or(0, |dot| dot + 1);
     &host[start..end]
 }
 
-/// The number of a key.
+/// Hash of a key.
 pub(super) fn of_bytes(bytes: &[u8], hash: Hash) -> u32 {
     let number = match hash.function {
         HashFunction::Sdbm => bytes.iter().fold(0u32, |number, byte| number.wrapping_mul(65599).wrapping_add(u32::from(*byte))),
@@ -67,7 +67,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     })
 }
 
-/// The number that a key begins with, its lower 32 bits.
+/// Number at the start of the key, its lower 32 bits.
 fn number_of(bytes: &[u8]) -> u32 {
     let (negative, digits) = match bytes {
         [b'-', digits @ ..] => (true, digits),
@@ -94,7 +94,7 @@ pub(super) fn avalanche(number: u32) -> u32 {
 pub(super) struct Ring(Vec<(u32, u32)>);
 
 impl Ring {
-    /// A ring of (server, what its places come from, share). A server has a place for each sixteenth of its weight.
+    /// A ring of (server, seed of its places, share). A server has a place for each sixteenth of its weight.
     pub(super) fn new(shares: impl Iterator<Item = (u32, u32, u32)>) -> Ring {
         let mut places: Vec<(u32, u32)> =
             shares.flat_map(|(server, seed, share)| (0..share).map(move |n| (avalanche(seed.wrapping_add(n)), server))).collect();
@@ -116,7 +116,7 @@ impl Ring {
     }
 }
 
-/// What a server's places on the ring come from, as HAProxy has it (`hash-key`).
+/// Seed of a server's places on the ring, as HAProxy has it (`hash-key`).
 pub(super) fn seed(server: &Server) -> u32 {
     let settings = server.settings();
     let of_address = |with_port: bool| {

@@ -1,9 +1,10 @@
-//! The order in which a round robin with weights goes round.
+//! Order of turns in a weighted round robin.
 //!
-//! Each server appears as often as its weight says, spread as evenly as whole turns allow: after any number of turns, each has had
-//! its share to within one turn. That is the schedule of pfair (Baruah, Cohen, Plaxton, Varvel 1996) on one processor: the
-//! `k`th turn of a server with share `w / W` may come from turn `k W / w` on and must come before turn `(k + 1) W / w`; among those
-//! that may, the one that must come first is taken. Servers of equal weight take turns in the order of the configuration.
+//! Each server appears in proportion to its weight, spread as evenly as whole turns allow: after any number of turns,
+//! each has had its share to within one turn. That is the schedule of pfair (Baruah, Cohen, Plaxton, Varvel 1996) on
+//! one processor: the `k`th turn of a server with share `w / W` may come from turn `k W / w` on and must come before
+//! turn `(k + 1) W / w`. Of the servers that may come, the one with the earliest bound is taken. Servers of equal
+//! weight take turns in the order of the configuration.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -37,8 +38,8 @@ pub(super) fn spread(shares: &[(u32, u32)]) -> Vec<u32> {
 /// The table in which map-based hashes and `static-rr` find servers: HAProxy's, so that a cluster of both sends the same key to the
 /// same server. `divisor` is the common divisor of all of the backend's weights, up or not.
 ///
-/// Each turn adds a server's weight to its score. The first one whose score has passed the sum of the weights takes the turn and pays
-/// that sum; when none has, the first that has not paid in advance does.
+/// Each turn adds a server's weight to its score. The first whose score has passed the sum of the weights takes the
+/// turn and pays that sum; when none has, the first that has not paid in advance does.
 pub(super) fn table(shares: &[(u32, u32)], divisor: u32) -> Vec<u32> {
     let weights: Vec<i64> = shares.iter().map(|(_, weight)| i64::from((weight / divisor.max(1)).max(1))).collect();
     let total: i64 = weights.iter().sum();
@@ -54,7 +55,7 @@ pub(super) fn table(shares: &[(u32, u32)], divisor: u32) -> Vec<u32> {
         .collect()
 }
 
-/// What divides all weights.
+/// Common divisor of all weights.
 pub(super) fn divisor(weights: impl Iterator<Item = u32>) -> u32 {
     weights.fold(0, common_divisor).max(1)
 }

@@ -1,4 +1,4 @@
-//! What the configuration says of how requests are spread: `balance`, `hash-type`, `hash-key`.
+//! Settings of load balancing: `balance`, `hash-type`, `hash-key`.
 
 use super::hash;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use terse_sample::Expr;
 /// `balance`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Balance {
-    /// `roundrobin`: each in turn, as often as its weight says.
+    /// `roundrobin`: each in turn, in proportion to its weight.
     #[default]
     RoundRobin,
     /// `static-rr`: the same, in the order of the table that hashes use.
     StaticRoundRobin,
-    /// `leastconn`: the one with the fewest requests for its weight.
+    /// `leastconn`: the server with the fewest requests for its weight.
     LeastConn,
     /// `first`: the first one with a free slot.
     First,
@@ -20,41 +20,42 @@ pub enum Balance {
     Source,
     /// `uri`: by the target.
     Uri(UriKey),
-    /// `random(<draws>)`: the least loaded of so many drawn.
+    /// `random(<draws>)`: the least loaded of so many drawn servers.
     Random(u8),
     /// `hash`, `hdr()`, `url_param`, `rdp-cookie`: by a key of the request.
     Key,
-    /// `sticky`: the first that came up, for as long as it stays; one that comes back goes to the end. For logs.
+    /// `sticky`: the first server that came up, for as long as it stays; a server that comes back goes to the end. For
+    /// logs.
     Sticky,
-    /// `log-hash`: by what converters make of a line. For logs.
+    /// `log-hash`: by the value of a line after converters. For logs.
     LogHash,
 }
 
-/// Which part of the target `balance uri` looks at.
+/// Part of the target that `balance uri` hashes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct UriKey {
     /// `whole`: with the query.
     pub whole: bool,
     /// `path-only`: without scheme and authority.
     pub path_only: bool,
-    /// `len`: that many bytes; 0: all.
+    /// `len`: limit of bytes; 0: all.
     pub len: usize,
-    /// `depth`: that many directories; 0: all.
+    /// `depth`: limit of directories; 0: all.
     pub depth: usize,
 }
 
-/// A key that equal requests share.
+/// Key of the hash.
 #[derive(Clone, Debug)]
 pub struct HashKey {
-    /// The expression; the first that has a value counts.
+    /// Expressions; the first that has a value counts.
     pub expressions: Vec<Arc<Expr>>,
-    /// What its algorithm is called.
+    /// Name of its algorithm.
     pub word: &'static str,
-    /// What of a value is hashed.
+    /// Part of the value that is hashed.
     pub part: KeyPart,
 }
 
-/// What of an expression's value is hashed.
+/// Part of an expression's value that is hashed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum KeyPart {
     /// All of it, empty or not.
@@ -73,7 +74,7 @@ pub enum KeyPart {
 }
 
 impl HashKey {
-    /// What of a value of one of the expressions is hashed; nothing where it holds no key.
+    /// Hashed part of an expression's value; `None` where it holds no key.
     pub fn part_of<'v>(&self, value: &'v [u8]) -> Option<&'v [u8]> {
         match &self.part {
             KeyPart::All => Some(value),
@@ -86,7 +87,7 @@ impl HashKey {
         }
     }
 
-    /// Whether the body of a POST is looked at.
+    /// Whether the body of a POST is searched.
     pub fn is_in_body(&self) -> bool {
         matches!(self.part, KeyPart::Parameter { in_body: true, .. })
     }
@@ -95,17 +96,17 @@ impl HashKey {
 /// `hash-type`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Hash {
-    /// How a number finds its server.
+    /// Mapping of a number to a server.
     pub method: HashMethod,
-    /// How a key becomes a number.
+    /// Mapping of a key to a number.
     pub function: HashFunction,
     /// `avalanche`: the number's bits are mixed once more.
     pub avalanche: bool,
-    /// `hash-preserve-affinity`: which servers a consistent hash passes over.
+    /// `hash-preserve-affinity`: condition under which a consistent hash passes a server over.
     pub affinity: HashAffinity,
 }
 
-/// When a consistent hash goes on to the next server of the ring.
+/// Condition under which a consistent hash goes on to the next server of the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum HashAffinity {
     /// `always`: never, while the server is up.
@@ -117,17 +118,17 @@ pub enum HashAffinity {
     MaxQueue,
 }
 
-/// How a hash finds its server.
+/// Mapping of a hash to a server.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum HashMethod {
-    /// `map-based`: a place in the table of all servers that are up; most keys move when one goes.
+    /// `map-based`: a place in the table of all servers that are up; most keys move when a server goes.
     #[default]
     Map,
     /// `consistent`: a place on a ring; only the keys of a server that goes move.
     Consistent,
 }
 
-/// How a key is hashed.
+/// Hash function of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum HashFunction {
     /// `sdbm`
@@ -143,7 +144,7 @@ pub enum HashFunction {
     None,
 }
 
-/// What a server's places on the ring of a consistent hash come from. Where it has none of that, they come from its number.
+/// Source of a server's places on the ring of a consistent hash. A server that lacks it uses its number.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum RingKey {
     /// `id`: its number in statistics.
@@ -163,7 +164,7 @@ pub enum RingKey {
 mod tests {
     use super::*;
 
-    /// What HAProxy 2.6 hashes: `None` where a request takes its turn.
+    /// Parts that HAProxy 2.6 hashes: `None` where a request takes its turn.
     #[test]
     fn parts_that_are_hashed() {
         let parameter = || KeyPart::Parameter { name: (*b"a").into(), in_body: false };

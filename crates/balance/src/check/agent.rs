@@ -1,8 +1,8 @@
-//! Agents: programs beside servers that say how these are (`agent-check`).
+//! Agents: programs beside servers that report their health (`agent-check`).
 //!
-//! An agent is asked by connecting, and answers one line of words: `up`, `down`, `fail`, `stopped` (with a reason behind `#`), `ready`,
-//! `drain`, `maint`, `50%`, `weight:50%`, `maxconn:30`. Of several words of a kind the last one counts. What it does not mention stays as
-//! it is, and so does everything when it does not answer at all.
+//! An agent is asked by connecting, and answers a line of words: `up`, `down`, `fail`, `stopped` (with a reason after
+//! `#`), `ready`, `drain`, `maint`, `50%`, `weight:50%`, `maxconn:30`. Of several words of a kind the last counts. A
+//! setting that the answer does not mention stays as it is, and so does everything when there is no answer.
 
 use super::stream::{Stream, described};
 use super::{CheckStatus, LastCheck};
@@ -15,14 +15,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// Asks a server's agent now and then, for ever.
+/// Asks a server's agent at intervals, for ever.
 pub(super) async fn watch(farm: Arc<Farm>, server: Arc<Server>) {
     let inter = server.settings().agent.inter;
     loop {
         let asked = Instant::now();
         if server.is_asked() {
             let answer = ask(&farm, &server, asked + inter).await;
-            // An operator may have said meanwhile that it shall not count.
+            // An operator may have stopped agent checks meanwhile.
             if server.is_asked() {
                 heed(&farm, &server, answer, asked.elapsed());
             }
@@ -31,13 +31,13 @@ pub(super) async fn watch(farm: Arc<Farm>, server: Arc<Server>) {
     }
 }
 
-/// What comes of asking.
+/// Outcome of an agent check.
 enum Answer {
     /// A line.
     Line(String),
-    /// The agent has gone before its end.
+    /// The agent has closed before the line's end.
     Incomplete,
-    /// Why there is none.
+    /// No answer, with the reason.
     None(CheckStatus, String),
     /// This process has no descriptor left to ask.
     Unasked,
@@ -77,7 +77,7 @@ async fn ask(farm: &Farm, server: &Server, deadline: Instant) -> Answer {
     }
 }
 
-/// Does what an agent says, and notes what it has said.
+/// Carries out an agent's answer, and records it.
 fn heed(farm: &Farm, server: &Arc<Server>, answer: Answer, duration: Duration) {
     let now = Instant::now().into_std();
     let (status, info) = match answer {
@@ -89,7 +89,7 @@ fn heed(farm: &Farm, server: &Arc<Server>, answer: Answer, duration: Duration) {
     farm.record_agent(server, LastCheck { status, info, duration, ..LastCheck::default() }, now);
 }
 
-/// Does what a line says but for the health: what that is, and what is to be said of it.
+/// Carries out a line except for the health: returns that, and its description.
 fn obey(farm: &Farm, server: &Arc<Server>, line: &str, now: std::time::Instant) -> (CheckStatus, String) {
     let said = Words::of(line);
     if let Some(order) = said.order {
@@ -111,7 +111,7 @@ fn obey(farm: &Farm, server: &Arc<Server>, line: &str, now: std::time::Instant) 
     match (said.health, odd) {
         (Some((word, up)), odd) => {
             let status = if up { CheckStatus::L7Ok } else { CheckStatus::L7Status };
-            // What is odd is told in the place of a reason to be up.
+            // An unknown word is reported in the place of a reason to be up.
             let is_told = !said.reason.is_empty() && (!up || odd.is_none());
             let reason = if is_told { Some(said.reason) } else { odd };
             (status, format!("via agent : {word}{}", reason.map_or(String::new(), |reason| format!(" ({reason})"))))
@@ -122,16 +122,16 @@ fn obey(farm: &Farm, server: &Arc<Server>, line: &str, now: std::time::Instant) 
     }
 }
 
-/// The words of a line: of each kind the last one, but the first that nobody knows.
+/// The words of a line: of each kind the last, but the first unknown word.
 #[derive(Default)]
 struct Words<'a> {
-    /// As it was written, and whether it means that the server is up.
+    /// The word, and whether it means that the server is up.
     health: Option<(&'a str, bool)>,
     order: Option<AdminOrder>,
     weight: Option<&'a str>,
     maxconn: Option<&'a str>,
     odd: Option<&'a str>,
-    /// What stands behind `#`.
+    /// Text after `#`.
     reason: &'a str,
 }
 
@@ -175,7 +175,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// A weight, or a percentage of what the server's line says. What is wrong with it, in HAProxy's words.
+/// Sets a weight, or a percentage of that of the server's line. The error is in HAProxy's words.
 fn set_weight(farm: &Farm, server: &Arc<Server>, text: &str, now: std::time::Instant) -> Result<(), &'static str> {
     let whole = u64::from(server.settings().weight);
     let weight = match text.strip_suffix('%') {
@@ -193,13 +193,13 @@ fn set_weight(farm: &Farm, server: &Arc<Server>, text: &str, now: std::time::Ins
     Ok(())
 }
 
-/// What is said of one who says nothing.
+/// Report of an empty answer.
 const EMPTY: &str = "TCPCHK got an empty response at step 2";
-/// What a line ends with.
+/// Ends of a line.
 const ENDS: &[u8] = b"\r\n\0";
-/// What words are separated by.
+/// Separators of words.
 const BLANKS: &[char] = &[' ', '\t', ','];
-/// What is read of an answer.
+/// Limit of the bytes of an answer that are read.
 const MOST_BYTES: usize = 4096;
 const MOST_PERCENT: u64 = 25_600;
 const MOST_WEIGHT: u64 = 256;

@@ -1,4 +1,4 @@
-//! One check: the steps of a script over a connection.
+//! A check: the steps of a script over a connection.
 
 use super::expect::{Expect, Judgement, bytes_of, written};
 use super::http2::Session;
@@ -21,18 +21,18 @@ use terse_message::{BodyLength, Protocol, Response, Version};
 use terse_sample::{Env, LogFormat, Store, Target, Value, Vars};
 use tokio::time::{Instant, timeout_at};
 
-/// How long a check may take.
+/// Time limits of a check.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// All of it; with `answer`, only the connecting.
+    /// Limit of the whole check; with `answer`, only of connecting.
     pub(super) whole: Duration,
-    /// `timeout connect`: looked at with `answer` only.
+    /// `timeout connect`: used with `answer` only.
     pub(super) connect: Option<Duration>,
-    /// `timeout check`: what follows the connecting.
+    /// `timeout check`: limit after connecting.
     pub(super) answer: Option<Duration>,
 }
 
-/// Checks a server. `None`: this process has no descriptor left for it, which says nothing of the server.
+/// Checks a server. `None`: this process has no descriptor left for it, which is no result about the server.
 pub(super) async fn attempt(
     farm: &Farm,
     server: &Arc<Server>,
@@ -73,7 +73,7 @@ struct Attempt<'a> {
     script: &'a Script,
     farm: &'a Farm,
     server: &'a Server,
-    /// What expressions see of both.
+    /// Farm and server as expressions see them.
     subject: Box<dyn Any + Send + Sync>,
     limits: Limits,
     surroundings: &'a dyn Surroundings,
@@ -82,26 +82,26 @@ struct Attempt<'a> {
     /// The head of the last response.
     response: Option<Response>,
     stream: Option<Stream>,
-    /// The connection's HTTP/2, where it speaks that.
+    /// Session of HTTP/2, where the connection speaks that.
     http2: Option<Box<Session>>,
-    /// What came since the last step that sent something; over HTTP/2, of the body.
+    /// Bytes received since the last step that sent something; over HTTP/2, those of the body.
     received: Vec<u8>,
     method: &'a str,
     /// The status of the last response.
     code: u16,
-    /// What it means if no step follows.
+    /// Outcome if no step follows.
     status: CheckStatus,
-    /// More about it.
+    /// Details of the outcome.
     info: String,
     /// Whether the server has closed its side, or its stream of HTTP/2.
     ended: bool,
-    /// Whether an answer came that is not what was expected.
+    /// Whether an answer came that did not meet the expectation.
     unmet: bool,
     /// Whether this process had no descriptor for a connection.
     starved: bool,
 }
 
-/// A check that is over before its last step.
+/// Outcome of a check that is over before its last step.
 type Ended = LastCheck;
 
 impl<'a> Attempt<'a> {
@@ -135,13 +135,13 @@ impl<'a> Attempt<'a> {
         self.passed()
     }
 
-    /// What expressions see.
+    /// Environment of expressions.
     fn env(&self) -> Env<'_> {
         let vars = Vars { process: Some(self.surroundings.variables()), check: Some(&self.variables), ..Vars::default() };
         Env { response: self.response.as_ref(), vars, facts: &*self.subject, ..Env::bare(self.surroundings.world()) }
     }
 
-    /// What a server is told of itself (`http-check send-state`).
+    /// Value of the field that tells a server its state (`http-check send-state`).
     fn state(&self) -> String {
         let (server, state) = (self.server, self.server.state());
         let rules = server.settings().rules();
@@ -190,7 +190,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// What it means to have come to the end.
+    /// Outcome of a check that has come to its end.
     fn passed(&self) -> LastCheck {
         let written = self.script.steps.last().is_some_and(|step| step.number.is_some());
         let last = self.script.steps.last().map(|step| &step.what);
@@ -263,13 +263,13 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// The version of HTTP that lines tell a connection to speak.
+    /// The version of HTTP that lines set for a connection.
     fn protocol(&self, to: &Connect) -> Option<Protocol> {
         let settings = self.server.settings();
         to.protocol.or(settings.check.protocol.or(settings.protocol).filter(|_| to.as_server))
     }
 
-    /// Whether requests go over HTTP/2: as lines tell, else as ALPN came to.
+    /// Whether requests go over HTTP/2: as lines set, else as ALPN selected.
     fn speaks_http2(&self, to: &Connect, stream: &Stream) -> bool {
         self.script.kind == ProbeKind::Http
             && match self.protocol(to) {
@@ -278,7 +278,7 @@ impl<'a> Attempt<'a> {
             }
     }
 
-    /// What makes the connection secure, where it is to be.
+    /// TLS settings of the connection, where it uses TLS.
     fn security<'s>(&self, to: &'s Connect) -> Option<Security<'s>>
     where
         'a: 's,
@@ -311,13 +311,13 @@ impl<'a> Attempt<'a> {
         let scheme = if matches!(self.stream, Some(Stream::Tls(_))) { "https" } else { "http" };
         if let Some(session) = &mut self.http2 {
             session.ask(head, scheme, body);
-            // That the answer before was whole says nothing of this one.
+            // The end of an earlier response does not end this one.
             self.ended = false;
         }
         self.flush(step, deadline).await
     }
 
-    /// Sends what HTTP/2 has to say.
+    /// Sends the pending output of HTTP/2.
     async fn flush(&mut self, step: &Action, deadline: Instant) -> Result<(), Ended> {
         while let Some(bytes) = self.http2.as_mut().and_then(|session| session.output()) {
             self.write(step, &bytes, deadline).await?;
@@ -325,7 +325,7 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// Forgets what has come to what was sent before.
+    /// Forgets the response to an earlier request.
     fn begin(&mut self, method: &'a str) {
         (self.method, self.code, self.response) = (method, 0, None);
         self.received.clear();
@@ -368,7 +368,7 @@ impl<'a> Attempt<'a> {
 
     async fn await_expected(&mut self, step: &Action, expect: &Expect, deadline: Instant) -> Result<(), Ended> {
         let expect = match self.script.kind {
-            // What its formats say may depend on the response, which is not there yet.
+            // Its formats may depend on the response, which is not there yet.
             ProbeKind::Http => Cow::Borrowed(expect),
             _ => expect.resolved(&self.env()),
         };
@@ -413,14 +413,15 @@ impl<'a> Attempt<'a> {
             }
             self.receive(step, deadline).await.map_err(|ended| match ended.status {
                 CheckStatus::L7Timeout => LastCheck { status: answer.late, ..ended },
-                // Who closes without having read what was said resets the connection (RFC 2525 section 2.17): no answer, either.
+                // A server that closes without having read all data resets the connection (RFC 2525 section 2.17): no
+                // answer, either.
                 CheckStatus::SocketError if self.received.is_empty() => LastCheck { status: answer.missing, ..self.empty(step) },
                 _ => ended,
             })?;
         }
     }
 
-    /// Judges what has come of a response. Never [`Judgement::Failed`]: that ends the check.
+    /// Judges the received part of a response. Never [`Judgement::Failed`]: that ends the check.
     fn judge_http(&mut self, step: &Action, expect: &Expect) -> Result<Judgement, Ended> {
         let Some((response, head)) = self.head(step)? else { return Ok(Judgement::Wait) };
         self.code = response.status;
@@ -446,7 +447,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// The head of a response that has come, and where behind it the body begins in what came.
+    /// Head of a response that has come, and the offset of the body in the received bytes.
     fn head(&mut self, step: &Action) -> Result<Option<(Response, usize)>, Ended> {
         if self.http2.is_some() {
             return match &self.response {
@@ -471,7 +472,7 @@ impl<'a> Attempt<'a> {
         if let Some(fault) = self.http2.as_ref().and_then(|session| session.fault()) {
             return Err(self.ended(CheckStatus::L7Response, fault.to_owned() + &commented(step)));
         }
-        // Who takes nothing more may have said all before: reading tells.
+        // A server that accepts no more data may have answered before: reading shows it.
         let _ = self.flush(step, deadline).await;
         let Some(stream) = &mut self.stream else { return Err(self.ended(CheckStatus::SocketError, self.at_step(step))) };
         let mut frames = Vec::new();
@@ -508,7 +509,7 @@ impl<'a> Attempt<'a> {
         self.ended(CheckStatus::L7Response, info)
     }
 
-    /// Where a script of `tcp-check` lines broke off.
+    /// Text about the step at which a script of `tcp-check` lines broke off.
     fn at_step(&self, step: &Action) -> String {
         if self.script.kind != ProbeKind::Tcp {
             return String::new();
@@ -528,12 +529,12 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// What is no response.
+/// Outcome of bytes that are no response.
 fn broken() -> Ended {
     LastCheck { status: CheckStatus::L7Response, ..LastCheck::default() }
 }
 
-/// What a format says, as a log can show it.
+/// Text of a format, without control characters, for a log.
 fn said(format: &LogFormat, env: &Env<'_>) -> String {
     String::from_utf8_lossy(&written(format, env)).chars().filter(|c| !c.is_control()).collect()
 }
@@ -550,7 +551,7 @@ fn body_info(expect: &Expect, content: &[u8]) -> String {
     }
 }
 
-/// What has come of a body, and whether that is all as far as its head and its chunks say; `None` when they are broken.
+/// Received part of a body, and whether it is complete by its head and its chunks; `None` when they are malformed.
 fn content(response: &Response, raw: &[u8]) -> Option<(Vec<u8>, bool)> {
     match response.body {
         BodyLength::None => return Some((Vec::new(), true)),
@@ -572,7 +573,7 @@ fn content(response: &Response, raw: &[u8]) -> Option<(Vec<u8>, bool)> {
     }
 }
 
-/// The most bytes of an answer that are looked at, as HAProxy's buffer (`tune.bufsize`) has it.
+/// Limit of the bytes of an answer that are read, as HAProxy's buffer (`tune.bufsize`) has it.
 const MOST_BYTES: usize = 16 * 1024;
 
 #[cfg(test)]

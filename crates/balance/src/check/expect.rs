@@ -1,4 +1,4 @@
-//! What an answer must be (`http-check expect`, `tcp-check expect`): pure functions of the bytes so far.
+//! Expectations of an answer (`http-check expect`, `tcp-check expect`): pure functions of the bytes so far.
 
 use super::CheckStatus;
 use regex::bytes::Regex;
@@ -10,19 +10,19 @@ use terse_sample::{Env, Expr, LogFormat, Type, Value};
 /// An `expect` line.
 #[derive(Clone, Debug)]
 pub struct Expect {
-    /// What is looked for.
+    /// Expected property of the answer.
     pub what: Expectation,
-    /// `!`: it must not be found.
+    /// `!`: the property must be absent.
     pub negated: bool,
-    /// `min-recv`: with so many bytes, what is not there is not waited for.
+    /// `min-recv`: number of bytes after which a missing match is final.
     pub min_bytes: Option<usize>,
-    /// `comment`: stands in the log when it fails.
+    /// `comment`: text for the log when the expectation fails.
     pub comment: Option<String>,
-    /// What the check's outcome is told as.
+    /// Report of the check's outcome.
     pub telling: Box<Telling>,
 }
 
-/// How an `expect` line tells what came of it, where it differs from the usual.
+/// Report of an `expect` line's outcome, where it differs from the default.
 #[derive(Clone, Default, Debug)]
 pub struct Telling {
     /// `ok-status`
@@ -40,7 +40,7 @@ pub struct Telling {
 }
 
 impl Telling {
-    /// The code that is told, if it is not that of the answer.
+    /// Reported code, if it is not that of the answer.
     pub(super) fn code(&self, env: &Env<'_>) -> Option<u16> {
         match self.code.as_ref()?.eval(env)?.cast(Type::Int)? {
             Value::Int(code) => u16::try_from(code).ok(),
@@ -49,38 +49,38 @@ impl Telling {
     }
 }
 
-/// What is looked for.
+/// Expected property of an answer.
 #[derive(Clone, Debug)]
 pub enum Expectation {
     /// `status`: one of these.
     Status(Vec<RangeInclusive<u16>>),
     /// `rstatus`
     StatusRegex(Regex),
-    /// `hdr`, `fhdr`: a field of that name and, if given, value. `whole`: its commas separate nothing.
+    /// `hdr`, `fhdr`: a field of that name and, if given, value. `whole`: commas do not separate values.
     Field {
-        /// What its name must be.
+        /// Pattern of the name.
         name: Pattern,
-        /// What its value must be.
+        /// Pattern of the value.
         value: Option<Pattern>,
         /// `fhdr`
         whole: bool,
     },
-    /// `string`, `binary`: these bytes, somewhere.
+    /// `string`, `binary`: these bytes, anywhere.
     Bytes(Vec<u8>),
     /// `rstring`
     Regex(Regex),
     /// `rbinary`: matches the bytes as hexadecimal digits, in capitals.
     HexRegex(Regex),
-    /// `string-lf`, `binary-lf`: what a format says, somewhere.
+    /// `string-lf`, `binary-lf`: the text of a format, anywhere.
     Format {
         /// The format.
         format: LogFormat,
-        /// Its text is the hexadecimal digits of bytes.
+        /// Whether the text is the hexadecimal digits of bytes.
         hexadecimal: bool,
     },
 }
 
-/// A text and how it is compared (`-m`).
+/// A text and its method of comparison (`-m`).
 #[derive(Clone, Debug)]
 pub enum Pattern {
     /// `str`
@@ -93,11 +93,11 @@ pub enum Pattern {
     Part(Vec<u8>),
     /// `reg`
     Regex(Regex),
-    /// `name-lf`, `value-lf`: what a format says.
+    /// `name-lf`, `value-lf`: the text of a format.
     Format(FormatMatch, LogFormat),
 }
 
-/// How what a format says is compared.
+/// Comparison with the text of a format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FormatMatch {
     /// `str`
@@ -110,19 +110,19 @@ pub enum FormatMatch {
     Part,
 }
 
-/// What an expectation says to an answer.
+/// Result of an expectation for an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Judgement {
     /// It is met.
     Met,
-    /// It is not.
+    /// It is not met.
     Failed,
     /// More bytes may decide.
     Wait,
 }
 
 impl Expect {
-    /// The same with what its formats say now.
+    /// Returns the expectation with its formats evaluated now.
     pub(super) fn resolved(&self, env: &Env<'_>) -> Cow<'_, Expect> {
         let what = match &self.what {
             Expectation::Format { format, hexadecimal } => {
@@ -138,7 +138,7 @@ impl Expect {
         Cow::Owned(Expect { what, ..self.clone() })
     }
 
-    /// Judges a response's head; `None` when its body is what counts.
+    /// Judges a response's head; `None` when the body decides.
     pub(super) fn judge_head(&self, response: &Response) -> Option<Judgement> {
         let found = match &self.what {
             Expectation::Status(ranges) => ranges.iter().any(|range| range.contains(&response.status)),
@@ -149,7 +149,7 @@ impl Expect {
         Some(self.decide(found))
     }
 
-    /// Judges content; `last`: nothing more will come.
+    /// Judges content; `last`: no more will come.
     pub(super) fn judge_content(&self, content: &[u8], last: bool) -> Judgement {
         let enough = content.len() >= self.min_bytes.unwrap_or(0);
         let found = match &self.what {
@@ -164,7 +164,7 @@ impl Expect {
         match found {
             _ if last => self.decide(found),
             _ if !enough => Judgement::Wait,
-            // Its absence is certain only when all is there, or as much as was asked for.
+            // Its absence is certain only when all is there, or `min-recv` bytes are.
             false if self.min_bytes.is_none() => Judgement::Wait,
             _ => self.decide(found),
         }
@@ -174,7 +174,7 @@ impl Expect {
         if found != self.negated { Judgement::Met } else { Judgement::Failed }
     }
 
-    /// What a script was waiting for when it broke off, in the log's words.
+    /// Text for the log: the condition that a script waited for when it broke off.
     pub(super) fn awaited(&self) -> String {
         match &self.what {
             Expectation::Bytes(bytes) => format!("expect string '{}'", String::from_utf8_lossy(bytes)),
@@ -182,7 +182,7 @@ impl Expect {
         }
     }
 
-    /// What was not found, or found and not wanted, in the log's words.
+    /// Text for the log: the pattern that was missing, or found against `!`.
     pub(super) fn described(&self) -> String {
         match &self.what {
             Expectation::Status(_) => "(status codes)".into(),
@@ -221,7 +221,7 @@ impl Pattern {
         }
     }
 
-    /// The same without regard to case, as names of fields are compared; regular expressions on names were made so.
+    /// Compares without regard to case, as names of fields are; regular expressions on names were compiled so.
     fn matches_name(&self, name: &[u8]) -> bool {
         let lower = |text: &[u8]| text.to_ascii_lowercase();
         match self {
@@ -235,14 +235,14 @@ impl Pattern {
     }
 }
 
-/// What a format says.
+/// Text of a format.
 pub(super) fn written(format: &LogFormat, env: &Env<'_>) -> Vec<u8> {
     let mut text = Vec::new();
     format.write(env, &mut text);
     text
 }
 
-/// The bytes whose hexadecimal digits these are.
+/// Bytes of these hexadecimal digits; `None` if they are not hexadecimal.
 pub(crate) fn bytes_of(digits: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16);
     let (pairs, rest) = digits.as_chunks::<2>();

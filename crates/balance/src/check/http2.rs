@@ -1,4 +1,4 @@
-//! A request of a check over HTTP/2, and what comes of it, without a socket.
+//! A request of a check over HTTP/2 and its response, without a socket.
 
 use std::time::Instant;
 use terse_http::h2::{Code, Connection, Event, Limits};
@@ -7,16 +7,16 @@ use terse_message::{Known, Request, Response};
 /// A connection. It carries one request.
 pub(super) struct Session {
     connection: Connection,
-    /// Who is asked where a request names nobody.
+    /// Authority of a request that has none.
     authority: String,
     /// The request's stream; 0 before it.
     stream: u32,
-    /// What of the request's body the server has not taken.
+    /// Part of the request's body that the server has not taken.
     body: Vec<u8>,
     fault: Option<String>,
 }
 
-/// What has come of an answer.
+/// Received part of a response.
 #[derive(Default)]
 pub(super) struct Answer {
     /// The head; interim ones do not count.
@@ -33,9 +33,9 @@ impl Session {
         Session { connection, authority, stream: 0, body: Vec::new(), fault: None }
     }
 
-    /// Asks.
+    /// Sends the request.
     pub(super) fn ask(&mut self, mut request: Request, scheme: &str, body: Vec<u8>) {
-        // Servers refuse a request that names nobody.
+        // Servers refuse a request without an authority.
         if request.authority().is_none_or(<[u8]>::is_empty) {
             request.fields.remove_known(Known::Host);
             request.fields.push(b"host", self.authority.as_bytes());
@@ -46,12 +46,12 @@ impl Session {
         }
     }
 
-    /// Why nothing more of the answer will come, in the log's words.
+    /// Reason why no more of the answer will come, in the log's words.
     pub(super) fn fault(&self) -> Option<&str> {
         self.fault.as_deref()
     }
 
-    /// Takes what is to be sent now. There is nothing once all was, or while the server's windows are closed.
+    /// Takes pending output. There is none once all was taken, or while the server's windows are closed.
     pub(super) fn output(&mut self) -> Option<Vec<u8>> {
         if !self.body.is_empty() {
             let taken = self.connection.send_data(self.stream, &self.body, true);
@@ -62,7 +62,7 @@ impl Session {
         Some(output).filter(|output| !output.is_empty())
     }
 
-    /// Takes what came.
+    /// Processes received bytes.
     pub(super) fn receive(&mut self, mut bytes: &[u8], now: Instant) -> Answer {
         let mut answer = Answer::default();
         let speaks_http1 = bytes.starts_with(b"HTTP/1.");
@@ -73,7 +73,8 @@ impl Session {
                 None => return answer,
                 Some(Event::Failed(_)) if speaks_http1 => self.fail("HTTP/1 answer to HTTP/2 request".into()),
                 Some(Event::Failed(failure)) => self.fail(format!("invalid HTTP/2: {}", failure.cause)),
-                // Who goes away in peace still answers what it has taken; what it has not is reset.
+                // A server that goes away without an error still answers the requests that it has taken; it resets
+                // others.
                 Some(Event::GoAway { code, .. }) if code != Code::NO_ERROR => {
                     self.fail(format!("HTTP/2 connection ended by server: {}", code.name()));
                 }
@@ -82,7 +83,7 @@ impl Session {
         }
     }
 
-    /// Takes an event of the stream.
+    /// Processes an event of the stream.
     fn note(&mut self, event: Event, answer: &mut Answer) {
         match event {
             Event::Response { id, end } if id == self.stream => {
@@ -104,7 +105,7 @@ impl Session {
         }
     }
 
-    /// Notes a fault; the first one counts.
+    /// Records a fault; the first counts.
     fn fail(&mut self, fault: String) {
         self.fault.get_or_insert(fault);
     }

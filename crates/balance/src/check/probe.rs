@@ -1,4 +1,4 @@
-//! What a check says, step by step: from the configuration's lines to a script.
+//! Steps of a check: from the configuration's lines to a script.
 
 use super::expect::{Expect, Expectation, written};
 use super::program::Program;
@@ -10,9 +10,9 @@ use terse_sample::{Env, Expr, LogFormat, Target, VarSlot};
 /// `option httpchk` and `http-check`, `option tcp-check` and `tcp-check`.
 #[derive(Clone, Default, Debug)]
 pub struct Probe {
-    /// Which of the two, if any.
+    /// Kind of check.
     pub kind: ProbeKind,
-    /// What `option httpchk` says of the request.
+    /// Request of `option httpchk`.
     pub request: HttpRequest,
     /// The `http-check` lines.
     pub http: Vec<Step>,
@@ -20,7 +20,7 @@ pub struct Probe {
     pub tcp: Vec<Step>,
     /// The steps of a protocol.
     pub protocol: Vec<Step>,
-    /// The program.
+    /// Settings of the program.
     pub program: Program,
     /// `http-check disable-on-404`.
     pub stops_on_404: bool,
@@ -30,23 +30,23 @@ pub struct Probe {
     pub inherited: bool,
 }
 
-/// How a server is checked.
+/// Kind of check of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum ProbeKind {
-    /// By connecting.
+    /// Connecting.
     #[default]
     Connect,
-    /// By a request.
+    /// An HTTP request.
     Http,
-    /// By what `tcp-check` lines say.
+    /// `tcp-check` lines.
     Tcp,
-    /// By a few steps of a protocol: `option redis-check` and its kin.
+    /// A few steps of a protocol: `option redis-check` and its kin.
     Protocol,
-    /// By a program.
+    /// A program.
     Program,
 }
 
-/// One step.
+/// A step of a check.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// `connect`: to another address and another port, if given.
@@ -55,9 +55,9 @@ pub enum Step {
         address: Option<IpAddr>,
         /// `port`, or that of `addr`.
         port: Option<u16>,
-        /// `send-proxy`: it begins with a PROXY head.
+        /// `send-proxy`: the connection begins with a PROXY header.
         announces: bool,
-        /// `via-socks4`: by the proxy that the server's line names.
+        /// `via-socks4`: through the proxy that the server's line names.
         via_socks4: bool,
         /// `proto`: the version of HTTP that is spoken.
         protocol: Option<Protocol>,
@@ -72,16 +72,16 @@ pub enum Step {
     Request(HttpRequest),
     /// `tcp-check send`
     Send {
-        /// What is sent.
+        /// Bytes to send.
         bytes: Vec<u8>,
         /// `comment`
         comment: Option<String>,
     },
     /// `tcp-check send-lf`, `send-binary-lf`
     SendFormat {
-        /// What is sent.
+        /// Text to send.
         format: LogFormat,
-        /// Its text is the hexadecimal digits of bytes.
+        /// Whether the text is the hexadecimal digits of bytes.
         hexadecimal: bool,
         /// `comment`
         comment: Option<String>,
@@ -90,27 +90,27 @@ pub enum Step {
     SetVar {
         /// The variable.
         target: Target,
-        /// What it is set to.
+        /// Value of the variable.
         value: Assigned,
     },
     /// `unset-var`
     UnsetVar(VarSlot),
     /// `expect`
     Expect(Expect),
-    /// An answer of a protocol.
+    /// Response of a protocol.
     Answer(Answer),
 }
 
-/// What `connect ssl` says of TLS.
+/// TLS settings of `connect ssl`.
 #[derive(Clone, Default, Debug)]
 pub struct StepTls {
-    /// `sni`: the name that is asked for.
+    /// `sni`: server name.
     pub name: Option<String>,
-    /// `alpn`: what is offered.
+    /// `alpn`: offered protocols.
     pub protocols: Vec<Box<str>>,
 }
 
-/// What a variable is set to.
+/// Value of a variable.
 #[derive(Clone, Debug)]
 pub enum Assigned {
     /// `set-var`
@@ -119,7 +119,7 @@ pub enum Assigned {
     Text(LogFormat),
 }
 
-/// A request, as far as it was told.
+/// A request, with only the parts that lines set.
 #[derive(Clone, Default, Debug)]
 pub struct HttpRequest {
     /// `meth`
@@ -135,7 +135,7 @@ pub struct HttpRequest {
 }
 
 impl HttpRequest {
-    /// The same, with what was not told taken from `other`.
+    /// Returns the request, with parts that are not set taken from `other`.
     fn completed_by(&self, other: &HttpRequest) -> HttpRequest {
         HttpRequest {
             method: self.method.as_ref().or(other.method.as_ref()).cloned(),
@@ -146,7 +146,7 @@ impl HttpRequest {
         }
     }
 
-    /// The method; HAProxy's habit where none was told.
+    /// Method; HAProxy's default where none is set.
     pub(super) fn method(&self) -> &str {
         self.method.as_deref().unwrap_or("OPTIONS")
     }
@@ -159,8 +159,8 @@ impl HttpRequest {
         self.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted))
     }
 
-    /// The request as HTTP/1 writes it; HAProxy's habits where nothing was told.
-    /// `state` is what a server is told of itself.
+    /// The request as HTTP/1 writes it, with HAProxy's defaults where nothing is set. `state` is the text of
+    /// `http-check send-state`.
     pub(super) fn bytes(&self, env: &Env<'_>, state: Option<String>) -> Vec<u8> {
         let version = self.version.as_deref().unwrap_or("HTTP/1.0");
         let mut head = [self.method().as_bytes(), b" ", &self.target(env), b" ", version.as_bytes(), b"\r\n"].concat();
@@ -168,7 +168,8 @@ impl HttpRequest {
             head.extend_from_slice(&[name.as_bytes(), b": ", &written(value, env), b"\r\n"].concat());
         }
         if version == "HTTP/1.1" && !self.has("host") {
-            // Who has no name to tell says so (RFC 9112 section 3.2): without the field, servers must refuse the request.
+            // A client without a host name sends an empty field (RFC 9112 section 3.2): without the field, servers must
+            // refuse the request.
             head.extend_from_slice(b"host:\r\n");
         }
         if version != "HTTP/1.0" && !self.has("connection") {
@@ -188,7 +189,7 @@ impl HttpRequest {
         head
     }
 
-    /// The same for HTTP/2, which has no version to tell: its head and its body.
+    /// The request for HTTP/2, which has no version to send: its head and its body.
     pub(super) fn message(&self, env: &Env<'_>, state: Option<String>) -> (Request, Vec<u8>) {
         let mut head = Request::default();
         head.set_method(self.method().as_bytes());
@@ -212,38 +213,38 @@ impl HttpRequest {
 /// The field that tells a server its state.
 const STATE: &str = "x-haproxy-server-state";
 
-/// The steps of a check, whole: it begins with connecting.
+/// All steps of a check: it begins with connecting.
 #[derive(Clone, Debug)]
 pub struct Script {
     pub(super) kind: ProbeKind,
-    /// It alone says what is found.
+    /// Program of the check: it alone decides the outcome.
     pub(super) program: Option<Program>,
     pub(super) steps: Vec<Action>,
     pub(super) stops_on_404: bool,
     pub(super) tells_state: bool,
 }
 
-/// One step of a script.
+/// A step of a script.
 #[derive(Clone, Debug)]
 pub(super) struct Action {
     pub(super) what: Act,
-    /// Its number in the log; `None` when no line of the configuration stands behind it.
+    /// Number of the step in the log; `None` when it comes from no line of the configuration.
     pub(super) number: Option<usize>,
     pub(super) comment: Option<String>,
 }
 
-/// Whether a connection of a check speaks TLS, and for which name it asks then.
+/// Whether a check's connection uses TLS, and the name of its SNI.
 #[derive(Clone, Debug)]
 pub(super) enum ConnectTls {
     No,
     Yes(StepTls),
-    /// As the server's line has it.
+    /// As the server's line sets.
     AsServer {
         name: Option<String>,
     },
 }
 
-/// What a step does.
+/// Kind of step.
 #[derive(Clone, Debug)]
 pub(super) enum Act {
     Connect(Box<Connect>),
@@ -256,23 +257,23 @@ pub(super) enum Act {
     Answer(Answer),
 }
 
-/// Where a connection goes, and how it begins.
+/// Destination of a connection, and its opening.
 #[derive(Clone, Debug)]
 pub(super) struct Connect {
     pub(super) address: Option<IpAddr>,
     pub(super) port: Option<u16>,
-    /// A PROXY head, whatever the server's line says.
+    /// Whether a PROXY header is sent, whatever the server's line sets.
     pub(super) announces: bool,
     pub(super) via_socks4: bool,
     /// The version of HTTP that is spoken.
     pub(super) protocol: Option<Protocol>,
-    /// What the server's line says of PROXY heads, of SOCKS4 and of the version of HTTP holds, too.
+    /// Whether the server line's settings of PROXY headers, of SOCKS4 and of the version of HTTP apply, too.
     pub(super) as_server: bool,
     pub(super) tls: ConnectTls,
 }
 
 impl Probe {
-    /// Whether any step asks for TLS by itself.
+    /// Whether any step sets TLS by itself.
     pub fn uses_tls(&self) -> bool {
         self.http.iter().chain(&self.tcp).any(|step| matches!(step, Step::Connect { tls: Some(_), .. }))
     }
@@ -294,7 +295,7 @@ impl Probe {
 }
 
 impl Script {
-    /// What these settings come to.
+    /// Builds the script of these settings.
     pub fn new(probe: &Probe) -> Script {
         let lines: &[Step] = match probe.kind {
             ProbeKind::Connect | ProbeKind::Program => &[],
@@ -363,7 +364,7 @@ impl Script {
         Script { kind: probe.kind, program, steps, stops_on_404: probe.stops_on_404, tells_state: probe.tells_state }
     }
 
-    /// Whether it says of each connection which port it goes to.
+    /// Whether it sets the port of each connection.
     pub fn names_its_ports(&self) -> bool {
         !self.steps.iter().any(|step| matches!(&step.what, Act::Connect(connect) if connect.port.is_none()))
     }

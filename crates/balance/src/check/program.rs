@@ -1,8 +1,9 @@
-//! Checks by a program (`option external-check`): it is started for each, and its exit status says whether the server passes.
+//! Checks by a program (`option external-check`): it is started for each check, and its exit status decides the
+//! outcome.
 //!
-//! It gets nothing of this process: no descriptor, no environment but what is said of the server, and its own group, which is ended with
-//! it. Only who says `external-check` in `global` lets anything be started. A server has one at a time: while one that was ended still
-//! hangs in the kernel, checks find no turn and time out.
+//! The program gets nothing of this process: no descriptor, no environment but the description of the server. It has
+//! its own process group, which is ended with it. Only `external-check` in `global` lets anything be started. A server
+//! has one program at a time: while one that was ended still hangs in the kernel, checks find no turn and time out.
 
 use super::attempt::Limits;
 use super::running::Running;
@@ -20,7 +21,7 @@ use terse_config::{Place, Setting};
 use terse_message::Protocol;
 use tokio::time::{Instant, timeout_at};
 
-/// `external-check` of `global`, wherever that stands.
+/// `external-check` of `global`, wherever it is in the configuration.
 #[derive(Clone, Default, Debug)]
 pub struct Programs(Arc<Said>);
 
@@ -51,14 +52,14 @@ pub struct Program {
     pub command: Option<Arc<str>>,
     /// `external-check path`: PATH.
     pub path: Option<Arc<str>>,
-    /// Where `option external-check` stands.
+    /// Place of `option external-check` in the configuration.
     pub place: Option<Place>,
-    /// Whether it may be started.
+    /// Permission to start it.
     pub programs: Programs,
 }
 
 impl Program {
-    /// What is missing for it to be started, and where to say so.
+    /// Missing setting without which it cannot start, and the place to report.
     pub fn fault(&self) -> Option<(&Place, &'static str)> {
         let place = self.place.as_ref()?;
         match &self.command {
@@ -72,18 +73,18 @@ impl Program {
     }
 }
 
-/// Where clients come to a backend, and what it speaks.
+/// Address and mode of a backend for clients.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Entrance {
     /// `mode http`
     pub is_http: bool,
     /// The first address of a `listen` section.
     pub address: Option<String>,
-    /// Its port; none for a socket of the file system.
+    /// Port of that address; `None` for a socket of the file system.
     pub port: Option<String>,
 }
 
-/// Checks a server. `None`: this process has no descriptor left for it, which says nothing of the server.
+/// Checks a server. `None`: this process has no descriptor left for it, which is no result about the server.
 pub(super) async fn attempt(
     program: &Program,
     farm: &Farm,
@@ -97,7 +98,7 @@ pub(super) async fn attempt(
     if let Some((_, fault)) = program.fault() {
         return Some(told(CheckStatus::ProgramError, 0, fault.into()));
     }
-    // One that hangs in the kernel keeps its turn.
+    // A program that hangs in the kernel keeps its turn.
     let outcome = timeout_at(deadline, async {
         let turn = server.program_turn().await.map_err(io::Error::other)?;
         let mut command = command(program, farm, server, surroundings);
@@ -115,7 +116,7 @@ pub(super) async fn attempt(
     })
 }
 
-/// What is run for a server.
+/// Command for a server.
 fn command(program: &Program, farm: &Farm, server: &Server, surroundings: &dyn Surroundings) -> Command {
     let name = program.command.as_deref().unwrap_or_default();
     let mut command = Command::new(name);
@@ -165,7 +166,7 @@ mod tests {
     use crate::fixture::{Nowhere, farm};
     use std::time::Duration;
 
-    /// What comes of a program that is given the words `NOT_USED NOT_USED 127.0.0.1 1`.
+    /// Outcome of a program that gets the arguments `NOT_USED NOT_USED 127.0.0.1 1`.
     async fn checked(lines: &str, allowed: bool, whole: Duration) -> LastCheck {
         let farm = farm(&format!("option external-check\n{lines}\nserver s 127.0.0.1:1 check"));
         let program = farm.script.program.as_ref().unwrap();
@@ -188,7 +189,7 @@ mod tests {
             ("external-check command /nowhere", CheckStatus::ProgramError, 0, "No such file"),
         ] {
             let found = checked(lines, true, long).await;
-            // Shells say 2 or 127 of a file that is missing.
+            // Shells exit with 2 or 127 for a missing file.
             let code_fits = found.code == code || (code == 2 && found.code == 127);
             assert!(found.status == status && code_fits && found.info.contains(info), "{lines}: {found:?}");
         }

@@ -1,20 +1,20 @@
-//! Answers of protocols: functions that read what has come of an answer, and say what it means for the server. Each says the same
-//! however its bytes were cut on their way.
+//! Responses of protocols: functions that read the received part of a response, and decide the outcome of the check.
+//! The outcome does not depend on how the bytes were split on their way.
 
 use super::{CheckStatus, LastCheck};
 
 /// An answer that a script waits for.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer {
-    /// Reads it.
+    /// Reader of the answer.
     pub(super) read: Reader,
-    /// What it is when the server says nothing in time.
+    /// Status when no answer comes in time.
     pub(super) late: CheckStatus,
-    /// What it is when the connection ends before it.
+    /// Status when the connection ends before it.
     pub(super) missing: CheckStatus,
 }
 
-/// Says what the bytes so far mean, or that it takes more; `true`: no more will come.
+/// Outcome of the bytes so far, or `None` if more are needed; `true`: no more will come.
 pub(crate) type Reader = fn(&[u8], bool) -> Option<LastCheck>;
 
 impl Answer {
@@ -37,7 +37,7 @@ pub(crate) fn redis(bytes: &[u8], last: bool) -> Option<LastCheck> {
     }
 }
 
-/// SPOP: an agent's HELLO (SPOE, section 3.2.5), which says its version.
+/// SPOP: an agent's HELLO (SPOE, section 3.2.5), which holds its version.
 pub(crate) fn spop(bytes: &[u8], last: bool) -> Option<LastCheck> {
     let bad = |why: &[u8]| Some(said(CheckStatus::L7Response, 0, why));
     let length = match bytes.first_chunk::<4>() {
@@ -84,7 +84,7 @@ fn spop_item<'a>(items: &mut &'a [u8]) -> Option<(&'a [u8], Option<&'a [u8]>)> {
     Some((name, None))
 }
 
-/// Bytes behind their length.
+/// Bytes after their length.
 fn spop_text<'a>(items: &mut &'a [u8]) -> Option<&'a [u8]> {
     let length = usize::try_from(spop_number(items)?).ok()?;
     let (text, rest) = items.split_at_checked(length)?;
@@ -113,7 +113,7 @@ fn spop_number(items: &mut &[u8]) -> Option<u64> {
 
 const BAD_FRAME: &[u8] = b"invalid frame received";
 const AGENT_HELLO: u8 = 101;
-/// As much as agents are told that frames may have.
+/// Frame size that agents are offered.
 const MOST_FRAME_BYTES: usize = 16_380;
 
 /// SMTP: a reply, all its lines (RFC 5321 section 4.2.1).
@@ -147,13 +147,13 @@ pub(crate) fn ldap(bytes: &[u8], _: bool) -> Option<LastCheck> {
     }
 }
 
-/// PostgreSQL: what follows a startup message, a request for a password or an error.
+/// PostgreSQL: the answer to a startup message, a request for a password or an error.
 pub(crate) fn pgsql(bytes: &[u8], last: bool) -> Option<LastCheck> {
     let unknown = || Some(said(CheckStatus::L7Status, 0, b"PostgreSQL unknown error"));
     let (kind, rest) = bytes.split_first()?;
     match kind {
         b'E' => {
-            // The length counts itself. The first field is how severe it is: a letter and a text.
+            // The length counts itself. The first field is the severity: a letter and a text.
             let (length, fields) = rest.split_first_chunk()?;
             let fields = fields.get(..(u32::from_be_bytes(*length) as usize).saturating_sub(4)).or(last.then_some(fields))?;
             Some(said(CheckStatus::L7Response, 0, fields.get(1..).unwrap_or_default()))
@@ -166,7 +166,7 @@ pub(crate) fn pgsql(bytes: &[u8], last: bool) -> Option<LastCheck> {
     }
 }
 
-/// MySQL: the greeting of version 9 or 10, which tells the server's version.
+/// MySQL: the greeting of version 9 or 10, which holds the server's version.
 pub(crate) fn mysql_greeting(bytes: &[u8], _: bool) -> Option<LastCheck> {
     Some(match packet(bytes)?.0 {
         [9 | 10, version @ ..] => said(CheckStatus::L7Ok, 0, version),
@@ -175,7 +175,7 @@ pub(crate) fn mysql_greeting(bytes: &[u8], _: bool) -> Option<LastCheck> {
     })
 }
 
-/// MySQL: the answer to a login, behind the greeting. What that told stays told.
+/// MySQL: the answer to a login, after the greeting. The greeting's details stay.
 pub(crate) fn mysql_login(bytes: &[u8], _: bool) -> Option<LastCheck> {
     let (_, rest) = packet(bytes)?;
     Some(match packet(rest)?.0 {
@@ -197,11 +197,11 @@ fn tls(bytes: &[u8], _: bool) -> Option<LastCheck> {
     }
 }
 
-/// What is wrong with a message.
+/// Flaw of a message.
 enum Flaw {
     /// It is not whole yet.
     Short,
-    /// It is another one.
+    /// It is another message.
     Wrong,
 }
 
@@ -212,7 +212,7 @@ fn bind_result(bytes: &[u8]) -> Result<u8, Flaw> {
     after(response, b"\x0a\x01")?.first().copied().ok_or(Flaw::Short)
 }
 
-/// What follows these bytes.
+/// Bytes after the wanted prefix.
 fn after<'a>(bytes: &'a [u8], wanted: &[u8]) -> Result<&'a [u8], Flaw> {
     match bytes.strip_prefix(wanted) {
         Some(rest) => Ok(rest),
@@ -221,7 +221,7 @@ fn after<'a>(bytes: &'a [u8], wanted: &[u8]) -> Result<&'a [u8], Flaw> {
     }
 }
 
-/// What follows a tag and a length of up to four bytes.
+/// Bytes after a tag and a length of up to four bytes.
 fn element(bytes: &[u8], tag: u8) -> Result<&[u8], Flaw> {
     let rest = after(bytes, &[tag])?;
     match rest.split_first() {
@@ -232,7 +232,7 @@ fn element(bytes: &[u8], tag: u8) -> Result<&[u8], Flaw> {
     }
 }
 
-/// A whole packet of MySQL, without its length and its number, and what follows it.
+/// A whole packet of MySQL, without its length and its number, and the bytes after it.
 fn packet(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let ([low, middle, high, _], rest) = bytes.split_first_chunk()?;
     rest.split_at_checked(u32::from_le_bytes([*low, *middle, *high, 0]) as usize)
@@ -253,7 +253,7 @@ fn number(digits: &[u8]) -> Option<u16> {
     all.then(|| digits.iter().fold(0, |number, digit| number * 10 + u16::from(digit - b'0')))
 }
 
-/// What came out, with words of the server's up to their end, a zero; what cannot be printed is a dot.
+/// Outcome with the server's text up to its end, a zero; an unprintable byte becomes a dot.
 fn said(status: CheckStatus, code: u16, words: &[u8]) -> LastCheck {
     let words = words.split(|&byte| byte == 0).next().unwrap_or_default();
     let words = String::from_utf8_lossy(&words[..words.len().min(MOST_INFO_BYTES)]);
@@ -261,21 +261,21 @@ fn said(status: CheckStatus, code: u16, words: &[u8]) -> LastCheck {
     LastCheck { status, code, info, ..LastCheck::default() }
 }
 
-/// The most bytes of a server's words that are told, as in HAProxy.
+/// Limit of the bytes of a server's text that are shown, as in HAProxy.
 const MOST_INFO_BYTES: usize = 128;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What a reader says of an answer; the same must come out wherever it is cut.
+    /// Outcome of an answer by a reader; it must be the same wherever the answer is cut.
     fn read(reader: Reader, answer: &[u8]) -> (CheckStatus, u16, String) {
         let whole = reader(answer, true).unwrap();
         for cut in 0..answer.len() {
             if let Some(early) = reader(&answer[..cut], false) {
                 assert_eq!(early, whole, "after {cut} bytes");
             }
-            // Nothing that a connection may end with is too short to be read.
+            // No end of a connection is too short to be read.
             let _ = reader(&answer[..cut], true);
         }
         (whole.status, whole.code, whole.info)

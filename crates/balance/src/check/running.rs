@@ -1,13 +1,14 @@
 //! Processes of programs: started, waited for and ended by a thread each.
 //!
-//! To start one takes as long as its file system does, and to end one as long as the kernel does: neither holds up who asks.
+//! Starting a process takes as long as its file system does, and ending it as long as the kernel does: neither delays
+//! the caller.
 //!
 //! ```text
 //!   Running::start -> a thread: starts it, waits for its end, ends its group, reaps it -> Running::ended
 //!   dropped before that: its group is killed at once, or as soon as there is one; the thread reaps it all the same
 //! ```
 //!
-//! How many threads there are is for the turns to say: each thread holds one until its program is gone.
+//! The number of threads is limited by turns: each thread holds a turn until its program is gone.
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::io;
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-/// A program that runs. What is dropped of it is ended.
+/// A running program. Dropping it ends the program.
 pub(super) struct Running {
     leash: Arc<Leash>,
     outcome: oneshot::Receiver<io::Result<ExitStatus>>,
@@ -37,17 +38,17 @@ impl Running {
         let attend = move || {
             let outcome = leash.attend(spawn);
             drop(turn);
-            // Nobody waits for what was dropped.
+            // A dropped check has no receiver.
             let _ = tell.send(outcome);
         };
         thread::Builder::new().name("check-program".into()).stack_size(STACK_BYTES).spawn(attend)?;
         Ok(running)
     }
 
-    /// How it ends.
+    /// Waits for the end of the program.
     ///
     /// # Errors
-    /// It could not be started, or nobody can wait for it.
+    /// It could not be started, or its thread is gone.
     pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
         (&mut self.outcome).await.unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))
     }
@@ -59,22 +60,22 @@ impl Drop for Running {
     }
 }
 
-/// What the thread of a program and who asked for it both hold.
+/// State shared by the thread of a program and its caller.
 #[derive(Default)]
 struct Leash(Mutex<State>);
 
-/// How far a program is. A group's number is good until its leader is reaped, which the lock keeps from happening meanwhile.
+/// Progress of a program. A group's number is valid until its leader is reaped, which the lock prevents meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum State {
     #[default]
     Starting,
     Runs(Pid),
-    /// It is reaped, or nobody wants it any more.
+    /// It is reaped, or no longer wanted.
     Over,
 }
 
 impl Leash {
-    /// Starts a program, waits for its end, and ends what it has left in its group.
+    /// Starts a program, waits for its end, and ends the processes that it has left in its group.
     fn attend(&self, spawn: impl FnOnce() -> io::Result<Child>) -> io::Result<ExitStatus> {
         SEALED.call_once(seal);
         let mut child = spawn()?;
@@ -96,7 +97,7 @@ impl Leash {
         child.wait()
     }
 
-    /// Ends a program that runs, or will.
+    /// Ends a program that runs, or will run.
     fn pull(&self) {
         let mut state = self.lock();
         if let State::Runs(group) = *state {
@@ -116,11 +117,11 @@ fn kill(group: Pid) {
 
 static SEALED: Once = Once::new();
 
-/// Keeps descriptors that this process was given from its programs; those that it has opened are kept from them anyway.
+/// Keeps inherited descriptors of this process from its programs; those that it has opened are kept from them anyway.
 #[allow(unsafe_code, reason = "no crate has this call without it")]
 fn seal() {
-    // SAFETY: no memory is touched: each open descriptor from 3 on is closed when a program takes a process's place. A kernel without
-    // the call leaves them as they are.
+    // SAFETY: no memory is touched: each open descriptor from 3 on is closed when a program takes a process's place. A
+    // kernel without the call leaves them as they are.
     unsafe {
         libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
     }
@@ -141,13 +142,13 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(20);
 
-    /// What a shell does in a group of its own.
+    /// A shell in a process group of its own.
     fn shell(script: &str) -> io::Result<Child> {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn()
     }
 
-    /// How many processes of a group there are, without those that are dead and of others, and whether its leader is there at all.
+    /// Number of live processes of a group, and whether its leader is there at all.
     fn members(group: u32) -> (usize, bool) {
         let stat = |entry: io::Result<std::fs::DirEntry>| std::fs::read_to_string(entry.ok()?.path().join("stat")).ok();
         let stats = std::fs::read_dir("/proc").unwrap().filter_map(stat);
@@ -167,7 +168,7 @@ mod tests {
         timeout(PATIENCE, all).await.unwrap_or_else(|_| panic!("{group}: {:?}", members(group)));
     }
 
-    /// Starts a script; tells its group once there is one.
+    /// Starts a script; sends its process group once there is one.
     async fn started(script: &'static str, turns: &Arc<Semaphore>) -> (Running, mpsc::Receiver<u32>) {
         let (tell, group) = mpsc::channel();
         let spawn = move || shell(script).inspect(|child| tell.send(child.id()).unwrap());

@@ -1,7 +1,8 @@
-//! When checks are made.
+//! Schedule of checks.
 //!
-//! Each checked server has one task that sleeps, checks and sleeps again. The first checks are spread over the shortest interval, so
-//! that a thousand servers are not asked at once; afterwards each keeps to its own beat, whatever a check takes.
+//! Each checked server has a task that sleeps, checks and sleeps again. The first checks are spread over the shortest
+//! interval, so that a thousand servers are not checked at once. After that each keeps its own beat, whatever a check
+//! takes.
 
 use super::attempt::{Limits, attempt};
 use super::{Surroundings, agent};
@@ -15,14 +16,15 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-/// Takes servers that are to be watched, too, or whose names are.
+/// Channel of further servers to watch, or whose names to resolve.
 pub type Watchers = mpsc::UnboundedSender<(Arc<Farm>, Arc<Server>)>;
 
-/// Checks the servers of all farms, for ever, and those that come. One task for each checked server, spawned on the runtime that polls
-/// this (the control thread's), which ends when the server is removed; dropping the future ends all.
+/// Checks the servers of all farms, for ever, and those that come. There is a task for each checked server, spawned on
+/// the runtime that polls this (the control thread's); it ends when the server is removed. Dropping the future ends
+/// all.
 pub async fn run(wardens: Arc<Wardens>, farms: Vec<Arc<Farm>>, surroundings: Arc<dyn Surroundings>) {
     let (watchers, mut newcomers) = mpsc::unbounded_channel();
-    // Nobody else makes checks.
+    // There is a single task of checks.
     let _ = wardens.checks.set(watchers);
     let servers = |farm: &Arc<Farm>| farm.servers().to_vec();
     let all: Vec<(Arc<Farm>, Arc<Server>)> =
@@ -54,7 +56,7 @@ pub async fn run(wardens: Arc<Wardens>, farms: Vec<Arc<Farm>>, surroundings: Arc
     }
 }
 
-/// What is done for a server beside its checks.
+/// Tasks of a server beside its checks.
 fn look_after(tasks: &mut JoinSet<()>, farm: Arc<Farm>, server: Arc<Server>) {
     if server.settings().agent.enabled {
         tasks.spawn(while_there(server.clone(), agent::watch(farm.clone(), server.clone())));
@@ -64,7 +66,7 @@ fn look_after(tasks: &mut JoinSet<()>, farm: Arc<Farm>, server: Arc<Server>) {
     }
 }
 
-/// Does something for ever, or until a server is removed.
+/// Runs a future for ever, or until a server is removed.
 async fn while_there(server: Arc<Server>, work: impl Future<Output = ()>) {
     tokio::select! {
         () = server.departed() => {}
@@ -90,7 +92,8 @@ async fn watch(farm: Arc<Farm>, server: Arc<Server>, surroundings: Arc<dyn Surro
                 answer: farm.settings().check_timeout,
             };
             let outcome = attempt(&farm, &server, limits, &*surroundings).await;
-            // What was asked before the checks were stopped counts no more. What could not be asked is asked at the next beat.
+            // A check that began before checks were stopped counts no more. A check that could not start is made at the
+            // next beat.
             if let Some(outcome) = outcome.filter(|_| server.is_checked()) {
                 farm.record_check(&server, outcome, Instant::now().into_std());
             }
@@ -108,11 +111,11 @@ async fn grow(farm: Arc<Farm>, server: Arc<Server>) {
     }
 }
 
-/// Steps in which a weight grows to its full size: as many as HAProxy's.
+/// Number of steps in which a weight grows to its full size: as many as HAProxy's.
 const STEPS_OF_GROWTH: u32 = 20;
 const SHORTEST_STEP: Duration = Duration::from_millis(10);
 
-/// How long from one check to the next, by what the last one made of the server.
+/// Interval to the next check, by the server's state after the last.
 fn interval(server: &Server) -> Duration {
     let (settings, state) = (&server.settings().check, server.state());
     let chosen = match state.health {
@@ -130,7 +133,7 @@ fn next(due: Instant, interval: Duration, now: Instant) -> Instant {
     due + interval.saturating_mul(missed + 1)
 }
 
-/// HAProxy's smallest unit of time here.
+/// Smallest unit of time, as in HAProxy.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
@@ -189,7 +192,7 @@ mod tests {
         checks.abort();
     }
 
-    /// The limit of descriptors is a process's, so this runs in one of its own.
+    /// The limit of descriptors is per process, so this runs in a process of its own.
     #[test]
     fn descriptors_that_run_out_say_nothing_of_a_server() {
         const NAME: &str = "check::schedule::tests::descriptors_that_run_out_say_nothing_of_a_server";

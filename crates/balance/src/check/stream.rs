@@ -23,12 +23,12 @@ pub(super) enum Stream {
     Tls(Box<Secured>),
 }
 
-/// What makes a connection secure.
+/// TLS settings of a connection.
 pub(super) struct Security<'a> {
     pub(super) connector: &'a Connector,
-    /// The name that is asked for.
+    /// Server name (SNI).
     pub(super) name: Option<&'a str>,
-    /// The protocols that are offered.
+    /// Offered protocols (ALPN).
     pub(super) protocols: Vec<&'a str>,
 }
 
@@ -48,12 +48,12 @@ impl Stream {
 
     async fn signed(address: SocketAddr, signature: Option<&Signature>) -> io::Result<Stream> {
         let stream = connect(address, signature).await?;
-        // A check leaves by a reset, so that its port need not wait for packets that come late.
+        // A check closes by a reset, so that its port need not wait for late packets.
         stream.set_zero_linger()?;
         Ok(Stream::Tcp(stream))
     }
 
-    /// The same, through a SOCKS4 proxy where there is one.
+    /// Connects to an address, through a SOCKS4 proxy where there is one.
     async fn by(proxy: Option<SocketAddr>, address: SocketAddr, signature: Option<&Signature>) -> io::Result<Stream> {
         let Some(proxy) = proxy else { return Stream::signed(address, signature).await };
         let mut stream = connect(proxy, signature).await?;
@@ -62,7 +62,7 @@ impl Stream {
         Ok(Stream::Tcp(stream))
     }
 
-    /// A connection to a server, or to what a step has in the place of its address or port.
+    /// Connects to a server, or to the address or port of a step in place of the server's.
     pub(super) async fn connect(server: &Server, to: &Connect) -> io::Result<Stream> {
         let settings = server.settings();
         let by_proxy = to.via_socks4 || to.as_server && settings.check.via_socks4;
@@ -87,7 +87,7 @@ impl Stream {
                 open(SocketAddr::new(ip, port)).await
             }
             (Address::AsAsked(destination), (ip, port)) => {
-                // A check has no client that asked for a port.
+                // A check has no client whose port could be used.
                 let Some(port) = port.or(aim.check_port).or(destination.fixed_port()) else {
                     return Err(io::ErrorKind::ConnectionRefused.into());
                 };
@@ -100,10 +100,10 @@ impl Stream {
         }
     }
 
-    /// Speaks TLS from here on.
+    /// Starts TLS on the connection.
     ///
     /// # Errors
-    /// Why the handshake failed, in the log's words.
+    /// The reason of the failed handshake, in the log's words.
     pub(super) async fn secure(self, security: Security<'_>) -> Result<Stream, String> {
         let socket = match self {
             Stream::Tcp(stream) => Socket::Tcp(stream),
@@ -158,7 +158,7 @@ impl Stream {
         }
     }
 
-    /// Appends what comes next; says how many bytes.
+    /// Appends the next bytes; returns their number.
     pub(super) async fn receive(&mut self, bytes: &mut Vec<u8>) -> io::Result<usize> {
         match self {
             Stream::Tcp(stream) => stream.read_buf(bytes).await,

@@ -5,7 +5,7 @@ use crate::destination::{Destination, Port};
 use crate::settings::{InitialAddress, Resolver};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Which addresses of a name are wanted.
+/// Address families that are wanted for a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Family {
     Any,
@@ -13,12 +13,12 @@ enum Family {
     V6,
 }
 
-/// What a line says of where a server is.
+/// Address of a server in its line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Spot {
-    /// There.
+    /// This address.
     Address(Address),
-    /// At the address of this name, which is still to be found.
+    /// The address of this name, which is still to be resolved.
     Name(HostName),
 }
 
@@ -30,7 +30,7 @@ pub(super) struct HostName {
     family: Family,
 }
 
-/// Reads the address of a server of logs over datagrams (`udp@`); `None` when it is one of another kind.
+/// Parses the address of a server of logs over datagrams (`udp@`); `None` when it is of another kind.
 pub(super) fn datagrams(text: &str) -> Option<Result<Spot, String>> {
     let (kind, rest) = text.split_once('@')?;
     let family = match kind {
@@ -42,9 +42,9 @@ pub(super) fn datagrams(text: &str) -> Option<Result<Spot, String>> {
     Some(internet(rest, family))
 }
 
-/// Reads an address.
+/// Parses an address.
 pub(super) fn parse(text: &str) -> Result<Spot, String> {
-    // With a family or without, a stream is what servers are reached over.
+    // With a family or without, servers are reached over streams.
     let text = text.strip_prefix("stream+").unwrap_or(text);
     if text.starts_with('/') {
         return Ok(Spot::Address(Address::Unix(text.into())));
@@ -72,11 +72,11 @@ fn abstract_name(name: &str, length: usize) -> Result<Address, String> {
     Ok(Address::Abstract(bytes))
 }
 
-/// An address's room for abstract names, which `abns@` fills as listeners do.
+/// Size of abstract names, which `abns@` fills as listeners do.
 const ABSTRACT_BYTES: usize = 107;
 
 fn internet(text: &str, family: Family) -> Result<Spot, String> {
-    // The port of a service is part of what the DNS says of it (RFC 2782).
+    // The port of a service is part of its DNS record (RFC 2782).
     let is_service = text.starts_with('_');
     let (host, port) = match is_service && !text.contains(':') {
         true => (text, Port::Fixed(0)),
@@ -104,8 +104,8 @@ impl Family {
 }
 
 impl HostName {
-    /// Its first address, by the first method that finds one (`init-addr`); the unspecified one where it may start without, or where a
-    /// file of states, which is read later, may have one.
+    /// First address, by the first method that finds one (`init-addr`). It is the unspecified one where the server may
+    /// start without, or where a file of states, which is read later, may have it.
     pub(super) fn first_address(&self, methods: &[InitialAddress], resolver: Option<&Resolver>) -> Result<Address, String> {
         let methods = if methods.is_empty() { &[InitialAddress::System] } else { methods };
         let find = |method: &InitialAddress| match method {
@@ -126,8 +126,8 @@ impl HostName {
     }
 }
 
-/// The host, without brackets, and the port. What follows the last colon is the port: an IPv6 address needs brackets only without.
-/// No port, and 0, are the client's.
+/// The host, without brackets, and the port. The port is the part after the last colon: an IPv6 address needs brackets
+/// only without it. No port, and 0, are the client's.
 fn split_port(text: &str) -> Result<(&str, Port), String> {
     let (host, port) = match text.rfind(':') {
         Some(at) if !text.ends_with(']') => (&text[..at], &text[at + 1..]),

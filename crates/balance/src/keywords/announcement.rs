@@ -1,11 +1,11 @@
-//! The words of a `server` line that speak of the PROXY protocol.
+//! Keywords of a `server` line for the PROXY protocol.
 
 use super::server_words::Draft;
 use crate::announcement::{AnnouncedField, AnnouncementVersion, TlsFields};
 use terse_config::params::{Param, ParamKind, ParamParser};
 use terse_config::{Args, Fault};
 
-/// The table.
+/// Table of keywords.
 pub(super) const KEYWORDS: &[Param<Draft>] = &[
     done("send-proxy", "", "Tells the client's address by version 1 of the PROXY protocol.", |_, draft| {
         version(draft, Some(AnnouncementVersion::V1))
@@ -61,7 +61,7 @@ fn options(args: &mut Args<'_>, draft: &mut Draft) -> Result<(), Fault> {
             "authority" => announcement.authority = true,
             "unique-id" => announcement.unique_id = true,
             "ssl" => announcement.tls.told = true,
-            // Each of these stands within what is told of TLS.
+            // Each of these is a field within that of TLS.
             "cert-cn" => (announcement.tls.told, announcement.tls.name) = (true, true),
             "ssl-cipher" => (announcement.tls.told, announcement.tls.cipher) = (true, true),
             "cert-sig" => (announcement.tls.told, announcement.tls.signature) = (true, true),

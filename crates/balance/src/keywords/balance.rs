@@ -82,7 +82,7 @@ pub(super) const HASH_BALANCE_FACTOR: Keyword = done(
     },
 );
 
-/// Reads an algorithm, and the key of one that hashes an expression.
+/// Parses an algorithm, and the key of one that hashes an expression.
 fn algorithm(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(Balance, Option<HashKey>), Fault> {
     let Some(word) = args.take() else { return Ok((Balance::RoundRobin, None)) };
     let (name, argument) = match word.split_once('(') {
@@ -123,7 +123,7 @@ fn algorithm(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(Balance, Opt
             let in_body = args.accept("check_post");
             if in_body {
                 expressions.push(written("req.body", args, scope)?);
-                // HAProxy has dropped how much of a body was to be looked at, and still takes it.
+                // HAProxy has dropped the limit of the searched body, and still accepts it.
                 if args.peek().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit())) {
                     args.take();
                     args.changes_nothing("a body is looked at for as far as a buffer holds it");
@@ -145,13 +145,13 @@ fn key(word: &'static str, expressions: Vec<Expr>, part: KeyPart) -> HashKey {
     HashKey { word, expressions: expressions.into_iter().map(Arc::new).collect(), part }
 }
 
-/// An expression that the algorithm stands for.
+/// Expression of the algorithm's name.
 fn written(text: &str, args: &Args<'_>, scope: &mut Scope<'_>) -> Result<Expr, Fault> {
     let words = [Word { bytes: text.into(), span: 0..0 }];
     Expr::parse(&mut Args::new(&words, 0), scope, HAVE).map_err(|fault| args.fault(fault.reason))
 }
 
-/// What is there when a server is chosen: the request, with as much of its body as was waited for.
+/// Data at the choice of a server: the request, with the buffered part of its body.
 const HAVE: Needs = Needs::REQUEST.or(Needs::BODY).or(Needs::BYTES);
 
 fn uri(args: &mut Args<'_>) -> Result<UriKey, Fault> {
@@ -193,5 +193,6 @@ fn hash(args: &mut Args<'_>) -> Result<Hash, Fault> {
     Ok(Hash { method, function, avalanche: args.accept("avalanche"), ..Hash::default() })
 }
 
-/// How many servers `balance random` draws when nobody says: with two, the busiest is nearly never taken (Mitzenmacher 1996).
+/// Number of servers that `balance random` draws by default: with two, the busiest is nearly never taken (Mitzenmacher
+/// 1996).
 const DRAWS: u8 = 2;

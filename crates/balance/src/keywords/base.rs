@@ -1,4 +1,5 @@
-//! What a server's line begins with (`from`): the words of a `default-server`, with a name or without, or those of another server.
+//! Initial settings of a server's line (`from`): those of a `default-server`, with a name or without, or of another
+//! server.
 
 use super::{done, settings_of};
 use crate::farm::Farm;
@@ -35,9 +36,9 @@ pub(super) const PURGE: Keyword = Keyword {
 /// `tune.defaults.purge`, in the shared settings.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Purge {
-    /// Whether what `default-server` says is forgotten once the configuration is read.
+    /// Whether the settings of `default-server` are dropped once the configuration is read.
     pub servers: bool,
-    /// Whether `defaults` sections are.
+    /// Whether `defaults` sections are dropped.
     pub proxies: bool,
 }
 
@@ -47,10 +48,10 @@ impl Setting for Purge {
     }
 }
 
-/// What stands behind `from`. Without the name of a backend it is that of the line.
+/// Argument of `from`. Without the name of a backend it is that of the line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Base<'a> {
-    /// `none`: what holds where nothing is said.
+    /// `none`: the built-in defaults.
     Nothing,
     /// `be:[<backend>]`: its `default-server` without a name.
     Backend(Option<&'a str>),
@@ -59,7 +60,7 @@ pub enum Base<'a> {
 }
 
 impl<'a> Base<'a> {
-    /// Reads it, where the next word is `from`.
+    /// Parses it, where the next argument is `from`.
     pub(super) fn read(args: &mut Args<'a>) -> Result<Option<Base<'a>>, Fault> {
         if !args.accept("from") {
             return Ok(None);
@@ -82,7 +83,7 @@ impl<'a> Base<'a> {
         Ok(Some(base))
     }
 
-    /// The backend that it names.
+    /// Backend that it names.
     pub fn backend(self) -> Option<&'a str> {
         match self {
             Base::Nothing => None,
@@ -90,7 +91,7 @@ impl<'a> Base<'a> {
         }
     }
 
-    /// Finds it in what was read so far.
+    /// Looks it up in the sections read so far.
     pub(super) fn among(self, scope: &Scope<'_>) -> Result<ServerSettings, String> {
         let own = &*scope.section;
         let section = match self.backend() {
@@ -106,7 +107,7 @@ impl<'a> Base<'a> {
         self.in_lines(farm, |name| farm.servers.iter().find(|server| *server.name == *name).cloned(), &section.name)
     }
 
-    /// Finds it in a farm, which is that of the backend that it names.
+    /// Looks it up in a farm, which is that of the named backend.
     ///
     /// # Errors
     /// It is not there.
@@ -115,7 +116,7 @@ impl<'a> Base<'a> {
         self.in_lines(farm.settings(), server, farm.name())
     }
 
-    /// Why there is none, where there is no such backend.
+    /// Message for an unknown backend.
     pub fn no_backend(self) -> String {
         format!("'from': unknown backend '{}'", self.backend().unwrap_or_default())
     }
@@ -132,7 +133,7 @@ impl<'a> Base<'a> {
             Base::Named(_, name) => {
                 let found = farm.named_templates.get(name).cloned().or_else(|| server(name));
                 let found = found.ok_or_else(|| format!("'from': unknown server '{name}' in backend '{backend}'"))?;
-                // What is one server's own.
+                // Settings of that server alone.
                 Ok(ServerSettings { id: None, guid: None, name_in_dns: None, ..found })
             }
         }
@@ -140,13 +141,13 @@ impl<'a> Base<'a> {
 }
 
 impl FarmSettings {
-    /// Forgets what later servers might ask for.
+    /// Drops the settings that only later servers could use.
     pub fn purge(&mut self) {
         self.template = ServerSettings::default();
         self.named_templates.clear();
     }
 
-    /// The names of what `from` may name but servers: `None` is the `default-server` without one, where it says anything.
+    /// Names for `from` except servers: `None` is the `default-server` without a name, where it sets anything.
     pub fn templates(&self) -> impl Iterator<Item = Option<&str>> {
         let unnamed = (self.template != ServerSettings::default()).then_some(None);
         unnamed.into_iter().chain(self.named_templates.keys().map(|name| Some(&**name)))

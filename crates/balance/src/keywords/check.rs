@@ -1,5 +1,5 @@
-//! How servers are checked: `option httpchk`, `http-check`, `option tcp-check`, `tcp-check`, `timeout check`,
-//! `option log-health-checks`.
+//! Keywords of health checks: `option httpchk`, `http-check`, `option tcp-check`, `tcp-check`, `timeout check`, `option
+//! log-health-checks`.
 
 mod expect;
 
@@ -130,7 +130,7 @@ pub(super) const LOG_HEALTH_CHECKS: Keyword =
         set(args, scope, |farm| &mut farm.log_health_checks)
     });
 
-/// The section's probe, for a line of its own: what came from the defaults goes, but not what kind of check it is.
+/// The section's probe, for a line of its own: settings from the defaults are dropped, except for the kind of check.
 fn own<'a>(scope: &'a mut Scope<'_>) -> Option<&'a mut Probe> {
     if !in_back(scope) {
         return None;
@@ -142,7 +142,7 @@ fn own<'a>(scope: &'a mut Scope<'_>) -> Option<&'a mut Probe> {
     Some(probe)
 }
 
-/// A step on its way, with what its expressions are compiled by.
+/// A step under construction, with the context of its expressions' compilation.
 pub(super) struct Draft {
     probe: Probe,
     registry: Registry,
@@ -150,7 +150,7 @@ pub(super) struct Draft {
     warnings: Vec<Fault>,
     section: Arc<str>,
     place: Place,
-    /// What finds addresses of names.
+    /// Resolver of names.
     resolver: Option<Resolver>,
 }
 
@@ -184,7 +184,7 @@ impl Draft {
     }
 }
 
-/// Reads a line that adds a step; a frontend's adds none.
+/// Parses a line that adds a step; a frontend's adds none.
 fn step(args: &mut Args<'_>, scope: &mut Scope<'_>, table: &[Param<Draft>]) -> Result<(), Fault> {
     let probe = own(scope).map(std::mem::take);
     let is_ours = probe.is_some();
@@ -215,7 +215,7 @@ fn httpchk(args: &mut Args<'_>) -> Result<HttpRequest, Fault> {
         Some(uri) => (request.method, request.uri) = (Some(first.into()), Some(LogFormat::text(uri.as_bytes()))),
     }
     if let Some(version) = args.take() {
-        // Before there was `http-check send`, fields were smuggled in behind the version.
+        // Before there was `http-check send`, fields were smuggled in after the version.
         let (version, fields) = version.split_once("\r\n").unwrap_or((version, ""));
         request.version = Some(checked_version(args, version)?);
         let (fields, body) = fields.split_once("\r\n\r\n").unwrap_or((fields, ""));
@@ -234,7 +234,7 @@ fn httpchk(args: &mut Args<'_>) -> Result<HttpRequest, Fault> {
 const CONNECT: &str = "[default] [addr <address>[:<port>]] [port <port>] [send-proxy] [via-socks4] [ssl] [sni <name>] \
      [alpn <protocols>] [proto h1|h2] [linger] [comment <text>]";
 
-/// What may follow `http-check`.
+/// Actions of `http-check`.
 pub(super) const HTTP_STEPS: &[Param<Draft>] = &[
     action(
         "send",
@@ -286,7 +286,7 @@ pub(super) const HTTP_STEPS: &[Param<Draft>] = &[
     }),
 ];
 
-/// What may follow `tcp-check`.
+/// Actions of `tcp-check`.
 pub(super) const TCP_STEPS: &[Param<Draft>] = &[
     action("connect", CONNECT, "Opens a new connection.", |args, draft| {
         let step = connect(args, draft.resolver.as_ref(), false)?;
@@ -346,7 +346,7 @@ const fn action(name: &'static str, arguments: &'static str, summary: &'static s
     Param { name, arguments, summary, kind: ParamKind::Done(parser) }
 }
 
-/// Refuses a step of HTTP that does not stand behind one of these, or first.
+/// Refuses a step of HTTP that is neither first nor directly after a fitting step.
 fn behind(args: &Args<'_>, steps: &[Step], fits: fn(&Step) -> bool, missing: &str) -> Result<(), Fault> {
     match steps.iter().rfind(|step| !is_of_variables(step)) {
         Some(last) if !fits(last) => Err(args.fault(format!("a step '{missing}' is missing before this one"))),
@@ -354,7 +354,7 @@ fn behind(args: &Args<'_>, steps: &[Step], fits: fn(&Step) -> bool, missing: &st
     }
 }
 
-/// Where one connection is opened by a step, all are.
+/// If any connection is opened by a step, all must be.
 fn begins_with_connect(args: &Args<'_>, steps: &[Step]) -> Result<(), Fault> {
     match steps.iter().find(|step| !is_of_variables(step)) {
         None | Some(Step::Connect { .. }) => Ok(()),
@@ -381,7 +381,7 @@ fn unset_var(args: &mut Args<'_>, draft: &mut Draft) -> Result<Step, Fault> {
     draft.names().slot(in_parentheses(args)?).map(Step::UnsetVar).map_err(|reason| args.fault(reason))
 }
 
-/// What stands in the parentheses of the action's name.
+/// Text in the parentheses of the action's name.
 fn in_parentheses<'a>(args: &Args<'a>) -> Result<&'a str, Fault> {
     let inside = args.taken().split_once('(').and_then(|(_, inside)| inside.strip_suffix(')'));
     inside.map(str::trim).ok_or_else(|| args.fault(format!("'{}' has no closing parenthesis", args.taken())))
@@ -477,5 +477,5 @@ fn checked_version(args: &Args<'_>, version: &str) -> Result<String, Fault> {
     }
 }
 
-/// What expressions see once there is an answer.
+/// Data that expressions see once there is an answer.
 const ANSWERED: Needs = Needs::RESPONSE.or(Needs::SERVER);

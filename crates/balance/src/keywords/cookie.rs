@@ -96,7 +96,7 @@ fn term(args: &mut Args<'_>) -> Result<Option<i64>, Fault> {
     Ok(i64::try_from(time.as_secs()).ok().filter(|seconds| *seconds > 0))
 }
 
-/// A word that goes into Set-Cookie as it is.
+/// An argument that goes into Set-Cookie as it is.
 fn attribute<'a>(args: &mut Args<'a>, what: &str) -> Result<&'a str, Fault> {
     let word = args.need(what)?;
     match word.bytes().any(|byte| byte == b';' || byte.is_ascii_control()) {

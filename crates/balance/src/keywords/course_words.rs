@@ -1,5 +1,5 @@
-//! The words of a `server` line that say what happens as it comes, goes and fills: agents, errors, growing weights, moving limits, and
-//! where connections to it come from.
+//! Keywords of a `server` line for its start, end and load: agents, errors, growing weights, moving limits, and the
+//! source of connections to it.
 
 use super::server_words::{Draft, count, done, interval, other_address, set};
 use crate::algorithm::settings::RingKey;
@@ -11,7 +11,7 @@ use terse_config::params::Param;
 use terse_config::{Args, Fault};
 use terse_message::FieldName;
 
-/// The table.
+/// Table of keywords.
 pub(super) const KEYWORDS: &[Param<Draft>] = &[
     done("minconn", "<requests>", "Sets its limit while the backend has little to do; it grows to 'maxconn'.", |args, draft| {
         draft.server.minconn = count(args)?;
@@ -153,7 +153,7 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     }),
 ];
 
-/// Reads what stands behind `source`.
+/// Parses the arguments of `source`.
 pub(super) fn source(args: &mut Args<'_>) -> Result<SourceSettings, Fault> {
     let text = args.need_address("<address>")?;
     let fault = |args: &Args<'_>| args.fault(format!("'{text}' is not an address"));
@@ -187,7 +187,7 @@ pub(super) fn source(args: &mut Args<'_>) -> Result<SourceSettings, Fault> {
     Ok(source)
 }
 
-/// Reads what stands behind `usesrc`.
+/// Parses the arguments of `usesrc`.
 fn guise(args: &mut Args<'_>) -> Result<Guise, Fault> {
     let text = args.need_address("<address>")?;
     let text = &*text;

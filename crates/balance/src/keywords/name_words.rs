@@ -1,4 +1,4 @@
-//! The words of a `server` line that say how its name becomes an address.
+//! Keywords of a `server` line for the resolution of its name.
 
 use super::server_words::{Draft, done};
 use crate::settings::InitialAddress;
@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use terse_config::Fault;
 use terse_config::params::Param;
 
-/// The table.
+/// Table of keywords.
 pub(super) const KEYWORDS: &[Param<Draft>] = &[
     done(
         "init-addr",

@@ -1,12 +1,12 @@
-//! Checks that speak a protocol: `option mysql-check`, `pgsql-check`, `redis-check`, `smtpchk`, `ldap-check`, `spop-check`, `ssl-hello-chk`. Each is
-//! a few steps: what is said, and how the answer is read.
+//! Checks in a protocol: `option mysql-check`, `pgsql-check`, `redis-check`, `smtpchk`, `ldap-check`, `spop-check`,
+//! `ssl-hello-chk`. Each is a few steps: texts to send, and readers of answers.
 
 use super::{done, in_back, settings};
 use crate::check::protocol::{Reader, ldap, mysql_greeting, mysql_login, pgsql, redis, smtp, spop};
 use crate::check::{Answer, ProbeKind, Step};
 use terse_config::{Args, Fault, Keyword, Scope};
 
-/// All of them.
+/// Table of keywords.
 pub(super) const KEYWORDS: &[Keyword] = &[REDIS_CHECK, SMTPCHK, LDAP_CHECK, PGSQL_CHECK, MYSQL_CHECK, SPOP_CHECK, SSL_HELLO_CHK];
 
 pub(super) const SPOP_CHECK: Keyword =
@@ -66,7 +66,8 @@ pub(super) const MYSQL_CHECK: Keyword = done(
                 Some(other) => return Err(args.fault(format!("'{other}' is neither 'pre-41' nor 'post-41'"))),
             };
             let login = if old { login_of_old(user) } else { login(user) };
-            // The login waits for no greeting, as in HAProxy: it depends on nothing in it. The packet behind it says goodbye.
+            // The login waits for no greeting, as in HAProxy: it depends on nothing in it. The packet after it ends the
+            // connection.
             steps.push(send(&[packet(1, &login), packet(0, b"\x01")].concat()));
             steps.extend([answer(mysql_greeting), answer(mysql_login)]);
         } else {
@@ -88,19 +89,19 @@ pub(super) const SSL_HELLO_CHK: Keyword = done(
     },
 );
 
-/// A login of protocol 4.1: what the client can (that protocol, passwords by challenge), the largest packet, a character set, 23
-/// zeros, the user, and a password of no bytes.
+/// A login of protocol 4.1: the client's capabilities (that protocol, passwords by challenge), the largest packet, a
+/// character set, 23 zeros, the user, and a password of no bytes.
 fn login(user: &str) -> Vec<u8> {
     [&b"\x00\x82\x00\x00\x00\x80\x00\x01\x21"[..], &[0; 23], user.as_bytes(), b"\0\0"].concat()
 }
 
-/// A login of the protocol before: two bytes of what the client can, three of the largest packet, the user, and a password of no
-/// bytes.
+/// A login of the protocol before: two bytes of the client's capabilities, three of the largest packet, the user, and a
+/// password of no bytes.
 fn login_of_old(user: &str) -> Vec<u8> {
     [&b"\x00\x80\x00\x00\x01"[..], user.as_bytes(), b"\0\0"].concat()
 }
 
-/// Three bytes of length and a number stand before each packet.
+/// A packet: three bytes of length and a number come before its body.
 fn packet(number: u8, body: &[u8]) -> Vec<u8> {
     [&(body.len() as u32).to_le_bytes()[..3], &[number], body].concat()
 }
@@ -122,7 +123,7 @@ fn answer(reader: Reader) -> Step {
     Step::Answer(Answer::of_application(reader))
 }
 
-/// A proxy's HELLO that says it is a check: names and typed values (SPOE, sections 3.1 and 3.2.4).
+/// A proxy's HELLO that marks it as a check: names and typed values (SPOE, sections 3.1 and 3.2.4).
 fn spop_hello() -> Vec<u8> {
     const HELLO: u8 = 1;
     const TEXT: u8 = 8;
@@ -151,7 +152,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
-    /// What comes of one check by these lines of a server that says first, and then answers each message in turn.
+    /// Outcome of a check with these lines, of a server that sends first and then answers each message in turn.
     async fn outcome(inter: &str, option: &str, answers: &[&[u8]]) -> (LastCheck, Vec<Vec<u8>>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let lines = format!("option {option}\nserver s {} check inter {inter}", listener.local_addr().unwrap());

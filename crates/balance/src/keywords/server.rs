@@ -45,12 +45,12 @@ pub(super) const SERVER_TEMPLATE: Keyword = Keyword {
     )
 };
 
-/// Servers that one line may make.
+/// Limit of servers from a single line.
 const MOST_OF_A_TEMPLATE: u32 = 10_000;
 
-/// Reads a line behind `server`.
+/// Parses a line after `server`.
 pub fn read(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<ServerSettings, Fault> {
-    // The first word is the name, whatever it says: a server may be called 'backup'.
+    // The first argument is the name, whatever it is: a server may be called 'backup'.
     let name = name(args)?;
     behind_name(args, scope, name)
 }
@@ -77,12 +77,12 @@ fn behind_name(args: &mut Args<'_>, scope: &mut Scope<'_>, name: &str) -> Result
     line.read(args, name)
 }
 
-/// Finds what a line begins with.
+/// Lookup of the settings that a line begins with.
 pub type Bases<'a> = dyn Fn(Option<Base<'_>>) -> Result<ServerSettings, String> + 'a;
 
-/// What a line about a server is read with.
+/// Context of parsing a line about a server.
 struct Line<'a> {
-    /// What it begins with, by what its `from` says.
+    /// Lookup of the initial settings, by the line's `from`.
     bases: &'a Bases<'a>,
     place: &'a Place,
     resolver: Option<&'a Resolver>,
@@ -92,7 +92,7 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// Reads what follows the name.
+    /// Parses the arguments after the name.
     fn read(self, args: &mut Args<'_>, name: &str) -> Result<ServerSettings, Fault> {
         let Line { bases, place, resolver, defaults, added } = self;
         let at = args.position();
@@ -114,7 +114,7 @@ impl Line<'_> {
         server.address = match spot {
             Spot::Address(address) => address,
             Spot::Name(name) => {
-                // Who adds one is not made to wait for the DNS.
+                // The stats socket does not wait for the DNS.
                 let methods = if added { &[InitialAddress::None][..] } else { server.resolution.initial() };
                 let address = name.first_address(methods, resolver);
                 server.name_in_dns = Some(name.host.as_str().into());
@@ -124,7 +124,7 @@ impl Line<'_> {
         if datagrams && server.follows_clients() {
             return Err(Fault::new(at, NO_CLIENT));
         }
-        // Not the server's own port: what listens there speaks of requests.
+        // Not the server's own port: requests go there.
         server.agent.port = server.agent.port.or(server.check.port);
         if server.agent.enabled && server.agent.port.is_none() {
             return Err(
@@ -138,7 +138,7 @@ impl Line<'_> {
     }
 }
 
-/// Why a server of logs has an address and a port.
+/// Reason why a server of logs has an address and a port.
 pub const NO_CLIENT: &str = "logs have no client whose address or port a server could have: it needs its own";
 
 pub(super) const DISPATCH: Keyword = Keyword {
@@ -232,11 +232,11 @@ fn words(
     Ok(draft.server)
 }
 
-/// Reads what the stats socket says of a server that it adds, from its name on, and what is to be said about it. `bases` knows what its
-/// `from` may name.
+/// Parses the stats socket's arguments for a new server, from its name on; returns the server and warnings about it.
+/// `bases` resolves its `from`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault of the arguments.
 pub fn read_added(
     words: &[String],
     place: &Place,
@@ -258,9 +258,9 @@ pub fn read_added(
     if server.check.section.is_some() {
         return Err(args.fault("'healthcheck' option is not accepted for dynamic server"));
     }
-    // What a base says of its name is for those that the configuration makes.
+    // A base's settings of names are for servers of the configuration.
     server.resolution = ResolutionSettings::default();
-    // HAProxy's: checks of such a server speak TLS only where they are told to.
+    // As in HAProxy, checks of such a server use TLS only where it is set.
     server.tls.check = server.tls.check.or(Some(false));
     if server.track.is_some() && server.check.enabled {
         return Err(args.fault("unable to enable checks and tracking at the same time!"));
@@ -268,7 +268,7 @@ pub fn read_added(
     Ok((server, args.into_warnings()))
 }
 
-/// The words that servers may have that the stats socket adds.
+/// Keywords for servers that the stats socket adds.
 pub fn words_of_added() -> impl Iterator<Item = &'static str> {
     let built = super::standings().into_iter().filter(|standing| standing.kind != "refused").map(|standing| standing.name);
     built.filter(|name| !server_words::NOT_ADDED.contains(name))

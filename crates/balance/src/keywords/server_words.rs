@@ -1,4 +1,4 @@
-//! The words of a `server` line, but those of TLS.
+//! Keywords of a `server` line, except those of TLS.
 
 use super::{announcement, course_words, name_words};
 use crate::guid::Guid;
@@ -9,30 +9,30 @@ use terse_config::params::{self, Param, ParamKind, ParamParser};
 use terse_config::{Args, Fault, Place};
 use terse_message::Protocol;
 
-/// A server on its way.
+/// A server under construction.
 pub(super) struct Draft {
     pub(super) server: ServerSettings,
     pub(super) origin: Origin,
-    /// The line.
+    /// Place of the line.
     pub(super) line: Place,
-    /// What finds addresses of names.
+    /// Resolver of names.
     pub(super) resolver: Option<Resolver>,
 }
 
-/// Where its words stand.
+/// Origin of the keywords.
 #[derive(Clone, Copy)]
 pub(super) struct Origin {
-    /// They stand for all servers that follow (`default-server`).
+    /// They are those of `default-server`, for all servers that follow.
     pub(super) default: bool,
     /// They come from the stats socket.
     pub(super) added: bool,
 }
 
-/// Words that only a configuration may say: what they speak of is settled before the process serves.
+/// Keywords for configurations only: their subjects are settled before the process serves.
 pub(super) const NOT_ADDED: &[&str] =
     &["healthcheck", "init-addr", "log-bufsize", "log-proto", "resolve-net", "resolve-opts", "resolve-prefer", "resolvers"];
 
-/// Where checks go instead: an address, and maybe a port.
+/// Other destination of checks: an address, and maybe a port.
 pub(super) fn other_address(args: &mut Args<'_>, resolver: Option<&Resolver>) -> Result<(IpAddr, Option<u16>), Fault> {
     let address = args.need("<address>")?;
     let with_port = |address: SocketAddr| (address.ip(), Some(address.port()).filter(|&port| port != 0));
@@ -45,7 +45,7 @@ pub(super) fn other_address(args: &mut Args<'_>, resolver: Option<&Resolver>) ->
     found.ok_or_else(|| args.fault(format!("'{address}' is not an IPv4 or IPv6 address, nor a name that has one")))
 }
 
-/// Reads the words of a line.
+/// Parses the keywords of a line.
 pub(super) fn apply(args: &mut Args<'_>, draft: &mut Draft) -> Result<(), Fault> {
     while let Some(word) = args.peek() {
         if draft.origin.added && NOT_ADDED.contains(&word) {
@@ -62,7 +62,7 @@ pub(super) fn apply(args: &mut Args<'_>, draft: &mut Draft) -> Result<(), Fault>
     Ok(())
 }
 
-/// The table.
+/// Table of keywords.
 pub(super) const KEYWORDS: &[Param<Draft>] = &[
     done("id", "<number>", "Sets its number in statistics.", |args, draft| {
         if draft.origin.default {
@@ -298,6 +298,6 @@ const fn refused(name: &'static str, arguments: &'static str, summary: &'static 
     Param { name, arguments, summary, kind: ParamKind::Refused(reason) }
 }
 
-/// So that health, which counts both, stays small.
+/// Bound by which health, which counts both, stays small.
 const MOST_CHECKS: i64 = 1 << 24;
 const LATER: &str = "it is not built";

@@ -1,4 +1,4 @@
-//! Where servers' states come from when the process starts.
+//! Source of servers' states when the process starts.
 
 use super::{done, in_back, settings};
 use crate::settings::StateSource;

@@ -24,7 +24,7 @@ pub(super) const STICK_TABLE: Keyword = Keyword {
     )
 };
 
-/// Reads the parameters of a table, up to the end of the line.
+/// Parses the parameters of a table, up to the end of the line.
 pub fn read(args: &mut Args<'_>, place: &Place) -> Result<TableSettings, Fault> {
     let mut draft = Draft { byte_rate_factor: 1, ..Draft::default() };
     params::apply(args, "parameter", KEYWORDS, &mut draft)?;
@@ -58,7 +58,7 @@ pub(crate) struct Draft {
     peers: Option<String>,
 }
 
-/// The words of a `stick-table` line.
+/// Parameters of a `stick-table` line.
 pub(crate) const KEYWORDS: &[Param<Draft>] = &[
     word("type", "{ip | ipv6 | integer | string [len <n>] | binary [len <n>]}", "What keys are.", |args, draft| {
         draft.key = Some(key_kind(args)?);
@@ -187,7 +187,7 @@ fn store(args: &mut Args<'_>, draft: &mut Draft) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Reads what stands in the parentheses: the number of elements, the period.
+/// Parses the text in the parentheses: the number of elements, the period.
 fn stored(data: Data, inside: Option<&str>) -> Result<Stored, String> {
     let mut given = inside.map(|inside| inside.split(',').map(str::trim)).into_iter().flatten();
     let mut next = |what: &str| given.next().filter(|word| !word.is_empty()).ok_or_else(|| format!("'{data}' needs {what}"));
@@ -214,11 +214,11 @@ fn stored(data: Data, inside: Option<&str>) -> Result<Stored, String> {
     }
 }
 
-/// What HAProxy's times hold.
+/// Limit of HAProxy's times.
 const MOST_MS: u32 = i32::MAX as u32;
 /// HAProxy's limit of counters by number.
 const MOST_ELEMENTS: u32 = 100;
-/// Bytes of keys that are binary, when nobody says; text has one less, as with HAProxy, whose text ends with a NUL.
+/// Default number of bytes of binary keys; text has one less, as with HAProxy, whose text ends with a NUL.
 const USUAL_KEY: i64 = 32;
 /// A key comes out of a head, and a head fits a buffer.
 const LONGEST_KEY: i64 = 1 << 16;

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 use terse_config::{Environment, Loader, Setting, Settings, Severity, Source};
 
-/// The settings of the last section, and what was said: `line! reason` for alerts, `line? reason` for warnings.
+/// Settings of the last section, and messages: `line! reason` for alerts, `line? reason` for warnings.
 pub(super) fn load(text: &str) -> (FarmSettings, Vec<String>) {
     load_as(text)
 }
@@ -25,14 +25,14 @@ pub(super) fn load_as<T: Setting>(text: &str) -> (T, Vec<String>) {
     (settings, said.collect())
 }
 
-/// The settings of a backend with these lines, about which nothing is said.
+/// Settings of a backend with these lines, which give no messages.
 fn backend(lines: &str) -> FarmSettings {
     let (settings, said) = load(&format!("backend b\n{lines}\n"));
     assert_eq!(said, [""; 0], "{lines}");
     settings
 }
 
-/// What is said about one line in a backend.
+/// Messages about a line in a backend.
 pub(super) fn said_of(line: &str) -> String {
     load(&format!("backend b\n{line}\n")).1.join("; ")
 }

@@ -1,11 +1,11 @@
-//! Whether a cache between here and the client might keep an answer, and with it another client's cookie.
+//! Whether a cache between the proxy and the client might keep a response, and with it another client's cookie.
 
 use crate::farm::{Farm, Level};
 use crate::server::Server;
 use terse_message::{Known, Response, list};
 
-/// As HAProxy judges it for `cookie ... nocache`: a method and a status that may be cached, nothing in Cache-Control or Pragma
-/// against it, and something to tell how long or until what change (RFC 9111 section 3).
+/// HAProxy's rule for `cookie ... nocache`: a cacheable method and status, nothing in Cache-Control or Pragma against
+/// it, and a lifetime or a validator (RFC 9111 section 3).
 pub(super) fn is_cacheable(response: &Response, method: &[u8]) -> bool {
     let fields = &response.fields;
     let by_default = matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE")
@@ -38,8 +38,8 @@ pub(super) fn is_cacheable(response: &Response, method: &[u8]) -> bool {
 }
 
 impl Farm {
-    /// `option checkcache`: whether a cache might give the cookie that a response's server has set to another client. That is told as
-    /// an alert.
+    /// `option checkcache`: whether a cache might give the cookie that a response's server has set to another client.
+    /// That is logged as an alert.
     pub fn leaks_cookie(&self, response: &Response, method: &[u8], server: &Server) -> bool {
         let fields = &response.fields;
         let spared = |directive: &[u8]| {

@@ -1,11 +1,12 @@
-//! A Cookie field's parts.
+//! Parts of a Cookie field.
 //!
-//! RFC 6265 separates cookies by `;`, older ones by `,` too, and values may be quoted. Browsers send almost anything; so a field is
-//! cut at the separators outside of quotes and nothing else is made of it: what is not edited stays as it came.
+//! RFC 6265 separates cookies by `;`, older versions by `,` too, and values may be quoted. Browsers send almost
+//! anything. So a field is cut at the separators outside of quotes and not parsed further: the parts that are not
+//! edited stay as they came.
 
 use std::ops::Range;
 
-/// One `name=value`, as places in the field. Blanks round both are left out.
+/// A `name=value`, as ranges in the field. Blanks round both are left out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Crumb {
     pub(super) name: Range<usize>,
@@ -21,8 +22,8 @@ impl Crumb {
         &field[self.value.clone()]
     }
 
-    /// What stands in a piece of the field. `$Path` and its like are attributes of the cookie before them (RFC 2109), and a piece
-    /// without `=` is no cookie.
+    /// The cookie in a piece of the field. `$Path` and its like are attributes of the cookie before them (RFC 2109),
+    /// and a piece without `=` is no cookie.
     fn in_piece(field: &[u8], piece: Range<usize>) -> Option<Crumb> {
         let equals = piece.start + field[piece.clone()].iter().position(|byte| *byte == b'=')?;
         let crumb = Crumb { name: trimmed(field, piece.start..equals), value: trimmed(field, equals + 1..piece.end) };
@@ -50,7 +51,7 @@ impl Iterator for Crumbs<'_> {
     }
 }
 
-/// The cookie of a Set-Cookie field; what follows it are attributes.
+/// The cookie of a Set-Cookie field; attributes follow it.
 pub(super) fn first_of_set_cookie(field: &[u8]) -> Option<Crumb> {
     let end = field.iter().position(|byte| *byte == b';').unwrap_or(field.len());
     Crumb::in_piece(field, 0..end)
@@ -82,7 +83,7 @@ pub(super) fn without(field: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     removed.then(|| if kept.trim_ascii().is_empty() { Vec::new() } else { kept })
 }
 
-/// The field with all up to the `~` cut from the values of cookies of that name; `None` when there is nothing to cut.
+/// The field without the prefix up to `~` in the values of cookies of that name; `None` when there is nothing to cut.
 pub(super) fn without_prefix(field: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     let (mut edited, mut copied) = (Vec::new(), 0);
     for crumb in Crumbs::of(field).filter(|crumb| crumb.name(field) == name) {
@@ -97,10 +98,10 @@ pub(super) fn without_prefix(field: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// What lies between separators, without them. There is always at least one piece.
+/// Pieces between separators, without them. There is always at least one piece.
 struct Pieces<'f> {
     field: &'f [u8],
-    /// Where the next one begins; past the end and one more, when none does.
+    /// Offset of the next piece; past the end and one more, when there is none.
     at: usize,
 }
 
@@ -124,7 +125,7 @@ impl Iterator for Pieces<'_> {
     }
 }
 
-/// A place without the blanks at its ends.
+/// A range without the blanks at its ends.
 fn trimmed(field: &[u8], place: Range<usize>) -> Range<usize> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let bytes = &field[place.clone()];

@@ -4,7 +4,7 @@
 
 use super::{CookieFound, DATE_DELIMITER};
 
-/// When a client was seen, in seconds since 1970.
+/// Dates of a client's visits, in seconds since 1970.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Dates {
     /// The last time.
@@ -13,7 +13,7 @@ pub struct Dates {
     pub first: Option<i64>,
 }
 
-/// How long a cookie holds, in seconds.
+/// Validity of a cookie, in seconds.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Terms {
     /// `maxidle`: since the last time.
@@ -23,7 +23,7 @@ pub struct Terms {
 }
 
 impl Dates {
-    /// What stands behind the server's value in a cookie's.
+    /// Dates after the server's value in a cookie.
     pub(super) fn of(value: &[u8]) -> Dates {
         let mut parts = value.split(|byte| *byte == DATE_DELIMITER).skip(1).map(read);
         Dates { last: parts.next().flatten(), first: parts.next().flatten() }
@@ -31,8 +31,8 @@ impl Dates {
 }
 
 impl Terms {
-    /// Whether a cookie with these dates no longer holds, and why. One without a date holds; one from the future, but for a day in which
-    /// zones and clocks may differ, does not.
+    /// Reason why a cookie with these dates is no longer valid, if so. A cookie without a date is valid. A cookie from
+    /// the future is not, except for a day in which zones and clocks may differ.
     pub(super) fn judge(&self, dates: &Dates, now_s: i64) -> Option<CookieFound> {
         let is_over = |term: Option<i64>, date: Option<i64>| match (term, date) {
             (Some(term), Some(date)) => now_s - date > term || date - now_s > DAY_S,
@@ -45,13 +45,13 @@ impl Terms {
         }
     }
 
-    /// Whether a cookie that holds must be sent anew, with other dates.
+    /// Whether a valid cookie must be sent anew, with other dates.
     pub(super) fn renews(&self, dates: &Dates, now_s: i64) -> bool {
         let idles = self.idle_s.is_some() || dates.last.is_some();
         idles && dates.last.is_none_or(|last| last < now_s) || self.life_s.is_some() != dates.first.is_some()
     }
 
-    /// What follows the server's value.
+    /// Text after the server's value.
     pub(super) fn write(&self, dates: &Dates, now_s: i64) -> String {
         let mut text = String::new();
         if self.idle_s.is_some() || self.life_s.is_some() {

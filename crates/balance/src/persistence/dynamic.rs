@@ -1,7 +1,7 @@
 //! Dynamic cookies: values that all balancers with the same key make of a server's address.
 //!
-//! The value is XXH64 over the key, the address in 4 or 16 bytes and the port in four, the highest first, in 16 hexadecimal digits. It
-//! follows the address and the key as they are now, so a change of either needs nothing else.
+//! The value is XXH64 over the key, the address in 4 or 16 bytes and the port in four, the highest first, in 16
+//! hexadecimal digits. It follows the address and the key as they are now, so a change of either needs nothing else.
 
 use crate::destination::Port;
 use crate::server::Server;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use xxhash_rust::xxh64::Xxh64;
 
-/// What a backend makes dynamic cookies of, which the stats socket changes.
+/// Settings of a backend's dynamic cookies, which the stats socket changes.
 #[derive(Debug)]
 pub struct DynamicCookies {
     is_on: AtomicBool,
@@ -45,7 +45,7 @@ impl DynamicCookies {
 }
 
 impl Maker {
-    /// The number of a server; none where it has no address of IP.
+    /// Number of a server; `None` without an IP address.
     pub(super) fn number(&self, server: &Server) -> Option<u64> {
         let destination = server.address().destination()?;
         let mut hash = Xxh64::new(0);
@@ -68,7 +68,7 @@ pub(super) fn written(number: u64) -> String {
     format!("{number:016x}")
 }
 
-/// The number that a cookie says; none where it says something else.
+/// Number in a cookie; `None` if the cookie has another form.
 pub(super) fn read(value: &[u8]) -> Option<u64> {
     let digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let text = std::str::from_utf8(value).ok().filter(|_| value.len() == 16 && value.iter().all(digit))?;

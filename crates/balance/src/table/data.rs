@@ -1,24 +1,24 @@
-//! What an entry of a stick table may hold: HAProxy's names, in the order in which its dumps write them.
+//! Kinds of data in an entry of a stick table: HAProxy's names, in the order in which its dumps write them.
 
 use std::fmt;
 
-/// One kind of data.
+/// A kind of data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum Data {
     /// `server_id`: the number of the server that served the key last; 0: none.
     ServerId,
-    /// `gpt0`: a tag of an administrator's.
+    /// `gpt0`: a general-purpose tag.
     Gpt0,
-    /// `gpc0`: a counter of an administrator's.
+    /// `gpc0`: a general-purpose counter.
     Gpc0,
-    /// `gpc0_rate`: how often that is counted up.
+    /// `gpc0_rate`: increments of `gpc0` in a period.
     Gpc0Rate,
     /// `conn_cnt`: connections, or requests where requests are tracked.
     ConnCnt,
     /// `conn_rate`: the same in a period.
     ConnRate,
-    /// `conn_cur`: those that are there now.
+    /// `conn_cur`: current connections.
     ConnCur,
     /// `sess_cnt`: connections that were accepted.
     SessCnt,
@@ -40,9 +40,9 @@ pub enum Data {
     BytesOutCnt,
     /// `bytes_out_rate`: the same in a period.
     BytesOutRate,
-    /// `gpc1`: another counter of an administrator's.
+    /// `gpc1`: a second general-purpose counter.
     Gpc1,
-    /// `gpc1_rate`: how often that is counted up.
+    /// `gpc1_rate`: increments of `gpc1` in a period.
     Gpc1Rate,
     /// `server_key`: the name or address of the server that served the key last.
     ServerKey,
@@ -54,15 +54,15 @@ pub enum Data {
     Gpt,
     /// `gpc(<n>)`: counters by number.
     Gpc,
-    /// `gpc_rate(<n>,<period>)`: how often they are counted up.
+    /// `gpc_rate(<n>,<period>)`: increments of counters by number in a period.
     GpcRate,
-    /// `glitch_cnt`: odd things that clients did within their protocol.
+    /// `glitch_cnt`: glitches: odd but valid uses of the protocol by clients.
     GlitchCnt,
     /// `glitch_rate`: the same in a period.
     GlitchRate,
 }
 
-/// How a kind of data is kept.
+/// Representation of a kind of data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// A signed number of 32 bits.
@@ -77,7 +77,7 @@ pub enum Shape {
     Name,
 }
 
-/// How many kinds there are.
+/// Number of kinds.
 pub(super) const KINDS: usize = Data::ALL.len();
 
 impl Data {
@@ -112,7 +112,7 @@ impl Data {
         Data::GlitchRate,
     ];
 
-    /// Its name in the configuration.
+    /// Name in the configuration.
     pub const fn name(self) -> &'static str {
         match self {
             Data::ServerId => "server_id",
@@ -150,8 +150,8 @@ impl Data {
         Data::ALL.into_iter().find(|data| data.name() == name)
     }
 
-    /// The kind and the number that a name in a dump means: `gpc0_rate`, `gpc12`. Where a table keeps counters by number, `gpc0`
-    /// means the first of them. Of an array, `gpc[12]` means the same as `gpc12`, and its name alone the first.
+    /// Kind and number of a name in a dump: `gpc0_rate`, `gpc12`. Where a table keeps counters by number, `gpc0` means
+    /// the first of them. Of an array, `gpc[12]` means the same as `gpc12`, and its name alone the first.
     pub fn numbered(name: &str) -> Option<(Data, u32)> {
         if let Some(data) = Data::of(name) {
             return Some((data, 0));
@@ -168,7 +168,7 @@ impl Data {
         Some((data, plain(number)?))
     }
 
-    /// How it is kept.
+    /// Representation of the kind.
     pub const fn shape(self) -> Shape {
         match self {
             Data::ServerId => Shape::Signed,
@@ -189,7 +189,7 @@ impl Data {
         }
     }
 
-    /// Whether there are several by number.
+    /// Whether the kind is an array, with elements by number.
     pub const fn is_array(self) -> bool {
         matches!(self, Data::Gpt | Data::Gpc | Data::GpcRate)
     }

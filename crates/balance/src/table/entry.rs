@@ -1,21 +1,21 @@
-//! One entry of a table: a key, when it was touched, who tracks it, and cells of numbers.
+//! An entry of a table: a key, the time of its last touch, its trackers, and cells of numbers.
 
 use smallvec::SmallVec;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-/// One entry. Its numbers change at any time, by any worker; which entries there are changes under their shard's lock only.
+/// An entry. Any worker may change its numbers at any time; the set of entries changes under their shard's lock only.
 #[derive(Debug)]
 pub struct Entry {
     key: Key,
     touched_ms: AtomicU64,
     trackers: AtomicU32,
-    /// Whether it waits to be told to others.
+    /// Whether its change waits to be sent to peers.
     marked: AtomicBool,
     pub(super) cells: Box<[AtomicU64]>,
 }
 
-/// A key's bytes: as many as its kind has, text without a NUL.
+/// Bytes of a key: as many as its kind has, text without a NUL.
 pub(super) type Key = SmallVec<[u8; 16]>;
 
 impl Entry {
@@ -29,17 +29,17 @@ impl Entry {
         }
     }
 
-    /// Its key.
+    /// Key of the entry.
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// How many streams and sessions track it.
+    /// Number of streams and sessions that track it.
     pub fn trackers(&self) -> u32 {
         self.trackers.load(Acquire)
     }
 
-    /// When it was touched last.
+    /// Time of the last touch.
     pub fn touched_ms(&self) -> u64 {
         self.touched_ms.load(Relaxed)
     }
@@ -49,27 +49,27 @@ impl Entry {
         !self.marked.swap(true, AcqRel)
     }
 
-    /// Takes the mark away, before what it holds is read.
+    /// Removes the mark, before the data is read.
     pub(super) fn unmark(&self) {
         self.marked.swap(false, AcqRel);
     }
 
-    /// Its time begins anew.
+    /// Sets the time of the last touch.
     pub(super) fn touch(&self, now_ms: u64) {
         self.touched_ms.store(now_ms, Relaxed);
     }
 
-    /// Its time begins at that moment, unless it has begun anew since.
+    /// Sets the time of the last touch to that moment, unless a later touch is recorded.
     pub(super) fn touch_no_earlier(&self, touched_ms: u64) {
         self.touched_ms.fetch_max(touched_ms, Relaxed);
     }
 
-    /// Whether its time is over.
+    /// Whether it has expired.
     pub(super) fn is_expired(&self, now_ms: u64, lifetime_ms: u64) -> bool {
         self.touched_ms().saturating_add(lifetime_ms) <= now_ms
     }
 
-    /// An entry that somebody tracks outlives its time by further ones: it is as if it had been touched at the end of the last one.
+    /// Extends the life of a tracked entry by whole lifetimes: as if it had been touched at the end of the last.
     pub(super) fn outlive(&self, now_ms: u64, lifetime_ms: u64) {
         let touched = self.touched_ms();
         let lives = now_ms.saturating_sub(touched) / lifetime_ms.max(1);
@@ -78,7 +78,7 @@ impl Entry {
         }
     }
 
-    /// The caller holds the shard's lock, or tracks it already.
+    /// Adds a tracker. The caller holds the shard's lock, or tracks it already.
     pub(super) fn hold(&self) {
         self.trackers.fetch_add(1, Relaxed);
     }

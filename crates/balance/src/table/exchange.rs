@@ -1,4 +1,4 @@
-//! What an entry holds, taken out and put in as it is: for processes that share a table.
+//! Raw data of an entry, for processes that share a table.
 
 use super::Table;
 use super::data::{Data, Shape};
@@ -7,18 +7,18 @@ use super::rate::Rate;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// One element of what an entry holds.
+/// An element of an entry's data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Part {
     /// A number.
     Number(u64),
     /// Events in a period.
     Rate {
-        /// When the current period began, milliseconds ago.
+        /// Milliseconds since the start of the current period.
         elapsed_ms: u32,
-        /// Its events.
+        /// Events of the current period.
         current: u32,
-        /// Those of the period before.
+        /// Events of the period before.
         previous: u32,
     },
     /// A name, if there is one.
@@ -26,7 +26,7 @@ pub enum Part {
 }
 
 impl Table {
-    /// An element of what an entry holds; nothing when it is not stored.
+    /// An element of an entry's data; `None` when it is not stored.
     pub fn part(&self, entry: &Entry, data: Data, element: u32, now_ms: u64) -> Option<Part> {
         let (at, _) = self.layout.find(data, element)?;
         let cell = entry.cells.get(at)?;
@@ -41,7 +41,8 @@ impl Table {
         })
     }
 
-    /// Puts such an element into an entry, where it is stored and of that shape. No name, or one that is not kept, leaves that of the entry.
+    /// Stores such an element in an entry, where its kind is stored and of that shape. Without a name, or with one that
+    /// is not kept, the entry's name stays.
     pub fn put(&self, entry: &Entry, data: Data, element: u32, part: &Part, now_ms: u64) {
         let Some((at, _)) = self.layout.find(data, element) else { return };
         let Some(cell) = entry.cells.get(at) else { return };
@@ -62,13 +63,14 @@ impl Table {
         }
     }
 
-    /// How many times another process told a name that was not kept.
+    /// Number of names from other processes that were not kept.
     pub fn refused_names(&self) -> u64 {
         self.names.refused()
     }
 
-    /// The entry of a key that another process tells of, made if there is none; nothing when there is no room. Its time ends in `remaining_ms`,
-    /// or begins anew where that is not told; what was touched here since then keeps its time. It is not told to others.
+    /// The entry of a key from another process, made if there is none; `None` when there is no room. Its time ends in
+    /// `remaining_ms`, or begins anew without that; an entry that was touched here since keeps its time. Peers do not
+    /// learn it from here.
     pub fn learn(&self, key: &[u8], remaining_ms: Option<u64>, now_ms: u64) -> Option<Arc<Entry>> {
         let touched_ms = match (self.lifetime_ms(), remaining_ms) {
             (Some(lifetime), Some(remaining)) => (now_ms + remaining.min(lifetime)).saturating_sub(lifetime),

@@ -1,4 +1,4 @@
-//! Keys of a shared table that have changed, until somebody takes them.
+//! Keys of a shared table that have changed, until they are taken.
 
 use super::entry::Key;
 use std::sync::atomic::AtomicBool;
@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
-/// The keys, each once: an entry that waits here is marked.
+/// Keys, each once: an entry that waits here is marked.
 #[derive(Debug)]
 pub(super) struct Feed {
     keys: Mutex<Vec<Key>>,
@@ -36,7 +36,7 @@ impl Feed {
         std::mem::take(&mut self.keys.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Nobody takes any more.
+    /// Ends the feed: no more keys are kept.
     pub(super) fn close(&self) {
         self.closed.store(true, Relaxed);
         self.take();

@@ -1,9 +1,9 @@
-//! Where in an entry's cells its data lies.
+//! Layout of data in an entry's cells.
 
 use super::data::{Data, KINDS, Shape};
 use super::settings::Stored;
 
-/// The places of all kinds of data in an entry's cells: the same for all entries of a table.
+/// Places of all kinds of data in an entry's cells: the same for all entries of a table.
 #[derive(Clone, Debug)]
 pub struct Layout {
     places: [Option<Place>; KINDS],
@@ -15,14 +15,14 @@ pub struct Layout {
 pub(super) struct Place {
     /// The first cell.
     pub(super) first: usize,
-    /// How many there are by number.
+    /// Number of elements.
     pub(super) elements: u32,
-    /// The period of rates.
+    /// Period of rates.
     pub(super) period_ms: u32,
 }
 
 impl Layout {
-    /// The layout of what is stored. Of two of one kind the first counts.
+    /// Layout of stored data. Of two of a kind the first counts.
     pub fn new(stored: &[Stored]) -> Layout {
         let mut layout = Layout { places: [None; KINDS], cells: 0 };
         for Stored { data, elements, period_ms } in stored.iter().copied() {
@@ -35,12 +35,12 @@ impl Layout {
         layout
     }
 
-    /// Whether entries hold it.
+    /// Whether entries hold the kind of data.
     pub fn has(&self, data: Data) -> bool {
         self.places[data as usize].is_some()
     }
 
-    /// What entries hold, in the order of dumps.
+    /// Data that entries hold, in the order of dumps.
     pub fn stored(&self) -> impl Iterator<Item = Stored> + '_ {
         Data::ALL.into_iter().filter_map(|data| {
             let Place { elements, period_ms, .. } = self.places[data as usize]?;
@@ -48,12 +48,12 @@ impl Layout {
         })
     }
 
-    /// How many cells an entry has.
+    /// Number of cells of an entry.
     pub(super) fn cells(&self) -> usize {
         self.cells
     }
 
-    /// The first cell of an element, and the period; nothing when it is not stored.
+    /// First cell of an element, and the period; `None` when it is not stored.
     #[inline]
     pub(super) fn find(&self, data: Data, element: u32) -> Option<(usize, u32)> {
         let place = self.places[data as usize]?;
@@ -61,7 +61,7 @@ impl Layout {
     }
 }
 
-/// The cells of one element.
+/// Number of cells of an element.
 const fn width(data: Data) -> usize {
     match data.shape() {
         Shape::Rate => 2,

@@ -5,20 +5,20 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-/// The names of one table. Own ones are those of servers, and addresses that an operator gives. Those that peers tell have a limit of
-/// their own. None is forgotten.
+/// Names of a table. Own names are those of servers, and addresses that an operator gives. Those from peers have a
+/// limit of their own. None is forgotten.
 #[derive(Default, Debug)]
 pub(super) struct Names {
     known: RwLock<Known>,
     refused: AtomicU64,
 }
 
-/// The names by number, and their numbers.
+/// Names by number, and their numbers.
 #[derive(Default, Debug)]
 struct Known {
     names: Vec<Arc<str>>,
     numbers: HashMap<Arc<str>, u64>,
-    /// How many of them came from peers.
+    /// Number of names from peers.
     learnt: usize,
 }
 
@@ -29,12 +29,12 @@ impl Names {
             return *number;
         }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        // Those that peers told take no room from own ones.
+        // Names from peers take no room from own ones.
         let has_room = known.names.len() - known.learnt < MOST_NAMES;
         if has_room { known.number(name).0 } else { 0 }
     }
 
-    /// The number of a name that a peer tells; nothing when it is too long, or there are too many.
+    /// Number of a name from a peer; `None` when it is too long, or there are too many.
     pub(super) fn learn(&self, name: &str) -> Option<u64> {
         if let Some(number) = self.known().numbers.get(name) {
             return Some(*number);
@@ -50,7 +50,7 @@ impl Names {
         Some(number)
     }
 
-    /// How many times a peer told a name that was not kept.
+    /// Number of names from peers that were not kept.
     pub(super) fn refused(&self) -> u64 {
         self.refused.load(Relaxed)
     }

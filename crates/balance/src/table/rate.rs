@@ -1,19 +1,19 @@
 //! Events in a period: HAProxy's frequency counters, without a lock.
 //!
-//! Two cells of 64 bits. `current` holds when the period began and how many events it has had; `previous` holds the events of the
-//! period before, and, as its mark, when the current one began. Who finds the period over turns it: one exchange of `current`
-//! decides who does, and only that one writes `previous`. A reader that sees two different marks has met a turn half-way, and looks
-//! again.
+//! Two cells of 64 bits. `current` holds the start of the period and its number of events; `previous` holds the events
+//! of the period before, and, as its mark, the start of the current one. The thread that finds the period over turns
+//! it: one exchange of `current` decides which thread does, and only that one writes `previous`. A reader that sees two
+//! different marks has met a turn half-way, and looks again.
 //!
 //! ```text
 //! previous                        current
 //! |<------- period -------->|<------- period -------->|
-//!               |<------- what is told ------>|
+//!               |<-------- reported --------->|
 //!                                            now
 //! ```
 //!
-//! What is told is the current period's events and that part of the previous one's that a window of one period still covers, as if
-//! they had come evenly. Times are milliseconds of 32 bits, and wrap.
+//! The reported number is the current period's events and that part of the previous one's that a window of one period
+//! still covers, as if they had come evenly. Times are milliseconds of 32 bits, and wrap.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -25,7 +25,7 @@ pub(super) struct Rate<'a> {
 }
 
 impl Rate<'_> {
-    /// Counts `n` events; gives the events of the current period. The number stops at what 32 bits hold.
+    /// Counts `n` events; returns the events of the current period. The number saturates at 32 bits.
     pub(super) fn add(&self, period_ms: u32, now_ms: u64, n: u32) -> u32 {
         let now = now_ms as u32;
         let mut seen = self.current.load(Relaxed);
@@ -67,7 +67,7 @@ impl Rate<'_> {
         told(period_ms, now_ms as u32, began, if mark == began { past } else { 0 }, count)
     }
 
-    /// The current period, taken out: when it began, milliseconds ago, its events, and those of the one before.
+    /// The current period for a transfer: milliseconds since its start, its events, and those of the one before.
     pub(super) fn take(&self, now_ms: u64) -> (u32, u32, u32) {
         let (current, previous) = (self.current.load(Acquire), self.previous.load(Acquire));
         if current == 0 {
@@ -78,21 +78,21 @@ impl Rate<'_> {
         (if elapsed >= AHEAD { 0 } else { elapsed }, count, if mark == began { past } else { 0 })
     }
 
-    /// Puts such a period in.
+    /// Stores such a period.
     pub(super) fn put(&self, now_ms: u64, elapsed_ms: u32, count: u32, past: u32) {
         let began = (now_ms as u32).wrapping_sub(elapsed_ms);
         self.current.store(if count == 0 && past == 0 { 0 } else { join(began, count) }, Release);
         self.previous.store(if count == 0 && past == 0 { 0 } else { join(began, past) }, Release);
     }
 
-    /// Makes it tell this number, from now on for one period; then it fades.
+    /// Sets the reported number, from now on for a period; then it fades.
     pub(super) fn set(&self, now_ms: u64, count: u32) {
         self.current.store(join(now_ms as u32, count), Release);
         self.previous.store(join(now_ms as u32, 0), Release);
     }
 }
 
-/// What two periods, of which the second began then, tell now.
+/// Reported number of two periods, of which the second began then.
 fn told(period_ms: u32, now: u32, began: u32, past: u32, count: u32) -> u32 {
     let elapsed = match now.wrapping_sub(began) {
         elapsed if elapsed >= AHEAD => 0,
@@ -104,7 +104,7 @@ fn told(period_ms: u32, now: u32, began: u32, past: u32, count: u32) -> u32 {
         elapsed if elapsed <= 2 * period => (2 * period - elapsed, count, 0),
         _ => return 0,
     };
-    // One event every now and then is told as one for the whole period, not as one and none in turn.
+    // A single event now and then is reported as 1 for the whole period, not as 1 and 0 in turn.
     if count == 0 && past <= 1 {
         return past;
     }
@@ -121,9 +121,10 @@ fn join(began: u32, count: u32) -> u64 {
     u64::from(began) << 32 | u64::from(count)
 }
 
-/// From here on an elapsed time means that the period began a moment ahead of now: another worker looked at the clock later.
+/// Above this, an elapsed time means that the period began a moment ahead of now: another worker looked at the clock
+/// later.
 const AHEAD: u32 = u32::MAX - 60_000;
-/// How often a reader looks again: a turn takes two stores.
+/// Limit of a reader's attempts: a turn takes two stores.
 const MOST_LOOKS: usize = 16;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a `stick-table` line says.
+//! Settings of a `stick-table` line.
 
 use super::data::Data;
 use terse_config::{Place, Setting};
@@ -6,42 +6,42 @@ use terse_config::{Place, Setting};
 /// A `stick-table` line.
 #[derive(Clone, Debug)]
 pub struct TableSettings {
-    /// `type`: what keys are.
+    /// `type`: type of keys.
     pub key: KeyKind,
-    /// `size`: the most entries.
+    /// `size`: limit of entries.
     pub size: usize,
-    /// `expire`: how long an entry that nobody touches lives, in milliseconds; `None`: until room is needed.
+    /// `expire`: lifetime of an entry that is not touched, in milliseconds; `None`: until room is needed.
     pub expire_ms: Option<u32>,
     /// `nopurge`: a full table takes no new entry, rather than to drop the oldest.
     pub no_purge: bool,
-    /// `srvkey`: by what servers are known.
+    /// `srvkey`: identification of servers.
     pub server_key: ServerKeyKind,
-    /// `brates-factor`: bytes are counted by so many, where they are counted in a period.
+    /// `brates-factor`: unit of bytes, where they are counted in a period.
     pub byte_rate_factor: u32,
-    /// `store`: what entries hold, in the order of [`Data::ALL`] or any other.
+    /// `store`: data of entries, in the order of [`Data::ALL`] or any other.
     pub store: Vec<Stored>,
-    /// `write-to`: the table that what peers say is written to, too.
+    /// `write-to`: another table that receives what peers send.
     pub write_to: Option<String>,
-    /// `recv-only`: what else peers count is learnt, too: their current connections.
+    /// `recv-only`: counters of current connections are learnt from peers, too.
     pub receives_only: bool,
     /// `peers`: the section whose peers share it.
     pub peers: Option<String>,
-    /// Where it stands.
+    /// Place in the configuration.
     pub place: Place,
 }
 
-/// One kind of data that entries hold.
+/// A kind of data that entries hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stored {
-    /// What it is.
+    /// Kind of data.
     pub data: Data,
-    /// How many of it: 1, or for those by number as many as are named.
+    /// Number of elements: 1, or for an array as many as are configured.
     pub elements: u32,
-    /// The period in milliseconds, of those that count in one.
+    /// Period in milliseconds, of kinds that count in a period.
     pub period_ms: u32,
 }
 
-/// What keys are: HAProxy's `type`.
+/// Type of keys: HAProxy's `type`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeyKind {
     /// `ip`: IPv4 addresses, 4 bytes.
@@ -56,7 +56,7 @@ pub enum KeyKind {
     Binary(usize),
 }
 
-/// By what servers are known in `server_key`.
+/// Identification of servers in `server_key`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum ServerKeyKind {
     /// `name`
@@ -67,7 +67,7 @@ pub enum ServerKeyKind {
 }
 
 impl KeyKind {
-    /// The word in the configuration.
+    /// Argument in the configuration.
     pub const fn name(self) -> &'static str {
         match self {
             KeyKind::Ip => "ip",

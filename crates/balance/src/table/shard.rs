@@ -1,9 +1,9 @@
 //! A part of a table's entries under one lock: found by key, and queued by age.
 //!
-//! A touch changes an entry's time and nothing else. So an entry may stand in the queue under an earlier time than its own: who
-//! comes to it puts it where it belongs, and goes on. It stands under a later time than its own when somebody who needed a place
-//! passed it by because it was tracked: its memory may be given back later, but who looks for its key goes by its own time. The time
-//! under which the first one stands can be read without the lock.
+//! A touch changes an entry's time and nothing else. So an entry may be queued under an earlier time than its own: the
+//! next visitor puts it where it belongs, and goes on. It is queued under a later time than its own when a search for
+//! room passed it over because it was tracked. Its memory may be freed later, but a look-up of its key goes by its own
+//! time. The time under which the first entry is queued can be read without the lock.
 
 use super::entry::Entry;
 use std::borrow::Borrow;
@@ -14,12 +14,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use terse_ceb::{Id, U64Tree};
 
-/// One of a table's parts, on cache lines of its own.
+/// A part of a table, on cache lines of its own.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Shard {
     entries: Mutex<Entries>,
-    /// No entry stands earlier in the queue.
+    /// Lower bound of the times in the queue.
     oldest_ms: AtomicU64,
 }
 
@@ -29,15 +29,15 @@ impl Default for Shard {
     }
 }
 
-/// The entries, while the lock is held: by key, with their places in the queue; and the queue. A hash serves better than a tree where
-/// only whole keys are looked for, and a tree where the first of all is.
+/// Entries, while the lock is held: by key, with their places in the queue; and the queue. A hash table serves better
+/// where only whole keys are looked up, and a tree where the first of all is.
 #[derive(Default, Debug)]
 pub(super) struct Entries {
     by_key: HashMap<ByKey, Id>,
     by_age: U64Tree<Arc<Entry>>,
 }
 
-/// The lock, which notes who is the oldest when it goes.
+/// The lock, which records the oldest time when it is released.
 pub(super) struct Locked<'a> {
     entries: MutexGuard<'a, Entries>,
     oldest_ms: &'a AtomicU64,
@@ -51,13 +51,13 @@ impl Shard {
         Locked { entries: self.entries.lock().unwrap_or_else(PoisonError::into_inner), oldest_ms: &self.oldest_ms }
     }
 
-    /// An entry, found in place: nothing but its trackers changes.
+    /// Looks an entry up in place: nothing but its trackers changes.
     pub(super) fn look<T>(&self, key: &[u8], see: impl FnOnce(&Arc<Entry>) -> T) -> Option<T> {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.by_key.get_key_value(key).map(|(found, _)| see(&found.0))
     }
 
-    /// The time before which no entry was touched; `u64::MAX` when there is none.
+    /// Time before which no entry was touched; `u64::MAX` when there is no entry.
     pub(super) fn oldest_ms(&self) -> u64 {
         self.oldest_ms.load(Relaxed)
     }
@@ -68,14 +68,14 @@ impl Locked<'_> {
         self.entries.by_key.get_key_value(key).map(|(found, _)| &found.0)
     }
 
-    /// Adds an entry under the time at which it was made; false when the queue has no number left for it.
+    /// Adds an entry under the time of its creation; false when the queue has no number left for it.
     pub(super) fn insert(&mut self, entry: Arc<Entry>) -> bool {
         let Ok(place) = self.entries.by_age.insert(entry.touched_ms(), entry.clone()) else { return false };
         self.entries.by_key.insert(ByKey(entry), place);
         true
     }
 
-    /// Removes an entry, if it is there: not another one of the same key, which has come since.
+    /// Removes an entry, if it is there: not another of the same key, which has come since.
     pub(super) fn remove(&mut self, entry: &Entry) -> bool {
         if !self.get(entry.key()).is_some_and(|found| std::ptr::eq(Arc::as_ptr(found), entry)) {
             return false;
@@ -84,7 +84,7 @@ impl Locked<'_> {
         place.and_then(|place| self.entries.by_age.remove(place)).is_some()
     }
 
-    /// The entry that stands first in the queue, and under which time.
+    /// First entry of the queue, and its time there.
     pub(super) fn first(&self) -> Option<(u64, Arc<Entry>)> {
         let place = self.entries.by_age.first()?;
         Some((self.entries.by_age.key(place)?, self.entries.by_age.value(place)?.clone()))
@@ -95,7 +95,7 @@ impl Locked<'_> {
         let Entries { by_key, by_age } = &mut *self.entries;
         if let Some(place) = by_key.get_mut(entry.key()) {
             by_age.remove(*place);
-            // There is room: one has just gone.
+            // There is room: an entry has just gone.
             if let Ok(new) = by_age.insert(at_ms, entry.clone()) {
                 *place = new;
             }

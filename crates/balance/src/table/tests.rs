@@ -55,7 +55,7 @@ fn what_nobody_touches_expires() {
     table.obtain(b"b", 1050);
     assert_eq!(table.remaining_ms(&entry, 1040), 60);
     assert!(table.find(b"a", 1099).is_some());
-    // A look is no touch.
+    // A look-up is no touch.
     assert!(table.find(b"a", 1100).is_none());
     assert_eq!((table.used(1100), keys(&table, 1100)), (1, vec!["b".into()]));
     table.find(b"b", 1100).unwrap().touch(1100);
@@ -240,7 +240,8 @@ fn workers_share_a_table() {
 }
 
 proptest! {
-    /// Against a map of keys and times. Of two touched in the same millisecond either may be taken for the older.
+    /// Comparison with a map of keys and times. Of two touched in the same millisecond either may be taken for the
+    /// older.
     #[test]
     fn it_agrees_with_a_map(
         size in 1usize..6, expire in proptest::option::of(1u32..40),

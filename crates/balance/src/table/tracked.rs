@@ -1,4 +1,4 @@
-//! An entry that a stream or a session tracks, or only keeps.
+//! An entry that a stream or a session tracks, or only holds.
 
 use super::Table;
 use super::data::Data;
@@ -13,17 +13,17 @@ pub struct Tracked {
 }
 
 impl Tracked {
-    /// Its table.
+    /// Table of the entry.
     pub fn table(&self) -> &Arc<Table> {
         &self.table
     }
 
-    /// Its entry.
+    /// The tracked entry.
     pub fn entry(&self) -> &Arc<Entry> {
         &self.entry
     }
 
-    /// Counts `n` events of both kinds, where they are stored: how many there were, and how many in a period.
+    /// Counts `n` events of both kinds, where they are stored: the total, and the number in a period.
     pub fn count(&self, (count, rate): (Data, Data), n: u64, now_ms: u64) {
         let Tracked { table, entry } = self;
         let counted = table.add(entry, count, 0, n, now_ms).is_some();
@@ -32,7 +32,7 @@ impl Tracked {
         }
     }
 
-    /// Ends it.
+    /// Ends the tracking.
     pub fn release(self, now_ms: u64) {
         if self.table.has(Data::ConnCur) {
             self.table.touch(&self.entry, now_ms);
@@ -42,7 +42,7 @@ impl Tracked {
     }
 }
 
-/// An entry that stays in its table for as long as this is there.
+/// An entry that stays in its table for as long as this value exists.
 #[derive(Debug)]
 pub struct Held(pub(super) Arc<Entry>);
 

@@ -5,8 +5,8 @@ use crate::fixture::{Nowhere, farm};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// Checks, by the lines of a backend, a server that answers each connection so: a text for each text that it must have read
-/// before, and then closes, or stays when the last text is "stay".
+/// Outcome of a check, by the lines of a backend, of a server with these answers: each text is sent once the text
+/// before it was read. After them the server closes, or stays when the last text is "stay".
 async fn checked(lines: &str, answers: &[(&str, &str)]) -> LastCheck {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -98,7 +98,7 @@ async fn outcomes_are_told_as_the_line_says() {
     let lines = "option httpchk\nhttp-check expect error-status L7RSP on-error %[res.hdr(x)] status-code res.hdr(y) status 200";
     let outcome = checked(lines, &[(none, "HTTP/1.0 503 No\r\nX: broken\r\nY: 42\r\n\r\n")]).await;
     assert_eq!(told(&outcome), (CheckStatus::L7Response, 42, "broken"));
-    // What is no answer at all is told as ever.
+    // An invalid answer is reported as without `expect`.
     let outcome = checked(lines, &[(none, "junk\r\n\r\n")]).await;
     assert_eq!((outcome.status, outcome.code), (CheckStatus::L7Response, 0));
 }
@@ -164,7 +164,7 @@ async fn scripts_go_step_by_step() {
 #[tokio::test]
 async fn who_closes_without_an_answer_gave_an_empty_one() {
     let info = "TCPCHK got an empty response at step 2";
-    // With and without having read what was said.
+    // With and without having read the request.
     for wanted in ["", "PING\r\n"] {
         assert_eq!(told(&checked("option redis-check", &[(wanted, "")]).await), (CheckStatus::L7Response, 0, info));
     }
@@ -238,7 +238,7 @@ async fn unix_sockets_are_checked_too() {
     assert_eq!(outcomes.map(|outcome| outcome.status), [CheckStatus::L4Ok, CheckStatus::L4Connection]);
 }
 
-/// What has come of a body, by what its head says of its end.
+/// Received part of a body, by its head's framing.
 #[test]
 fn contents_end_as_their_heads_say() {
     let chunks = &b"3\r\nabc\r\n0\r\n\r\n"[..];

@@ -1,4 +1,4 @@
-//! What an answer to a check must be: what stands behind `expect`.
+//! Expectations of an answer to a check: the arguments of `expect`.
 
 use super::{ANSWERED, Draft, expression, hexadecimal};
 use crate::check::{CheckStatus, Expect, Expectation, FormatMatch, Pattern, Telling};
@@ -7,24 +7,24 @@ use std::ops::RangeInclusive;
 use terse_config::{Args, Fault};
 use terse_sample::Needs;
 
-/// What may stand there.
+/// Possible arguments.
 pub(super) const ARGUMENTS: &str = "[!] <match> <pattern> [min-recv <n>] [comment <text>] [ok-status <status>] [error-status <status>] \
      [tout-status <status>] [on-success <format>] [on-error <format>] [status-code <expression>]";
 
-/// Reads what stands behind `http-check expect`.
+/// Parses the arguments of `http-check expect`.
 pub(super) fn http(args: &mut Args<'_>, draft: &mut Draft) -> Result<Expect, Fault> {
     expect(args, draft, http_expectation)
 }
 
-/// Reads what stands behind `tcp-check expect`.
+/// Parses the arguments of `tcp-check expect`.
 pub(super) fn tcp(args: &mut Args<'_>, draft: &mut Draft) -> Result<Expect, Fault> {
     expect(args, draft, tcp_expectation)
 }
 
-/// Reads a kind of match, and its pattern, by the table of the protocol.
+/// Parser of a kind of match and its pattern, by the table of the protocol.
 type Read = fn(&str, &mut Args<'_>, &mut Draft) -> Result<Expectation, Fault>;
 
-/// Reads an `expect`: one match, with other words before and behind it.
+/// Parses an `expect`: one match, with other arguments before and after it.
 fn expect(args: &mut Args<'_>, draft: &mut Draft, read: Read) -> Result<Expect, Fault> {
     let (mut what, mut negated, mut min_bytes, mut comment) = (None, false, None, None);
     let mut telling = Box::<Telling>::default();
@@ -55,7 +55,7 @@ fn expect(args: &mut Args<'_>, draft: &mut Draft, read: Read) -> Result<Expect, 
     Ok(Expect { what, negated, min_bytes, comment, telling })
 }
 
-/// The name of a status, as `show stat` has it.
+/// A status by its name in `show stat`.
 fn status(args: &mut Args<'_>, known: &[CheckStatus]) -> Result<CheckStatus, Fault> {
     let word = args.need("<status>")?;
     let found = known.iter().find(|status| status.code() == word);
@@ -113,7 +113,7 @@ fn tcp_expectation(kind: &str, args: &mut Args<'_>, draft: &mut Draft) -> Result
     }
 }
 
-/// A text and, before it, how it is compared.
+/// A text and, before it, its method of comparison.
 fn pattern(args: &mut Args<'_>, what: &str) -> Result<Pattern, Fault> {
     if !args.accept("-m") {
         return Ok(Pattern::Exact(args.need_bytes(what)?.to_vec()));
@@ -133,7 +133,7 @@ fn pattern(args: &mut Args<'_>, what: &str) -> Result<Pattern, Fault> {
     })
 }
 
-/// The same for names of fields, in which case never counts.
+/// The same for names of fields, which are compared without regard to case.
 fn name_pattern(args: &mut Args<'_>) -> Result<Pattern, Fault> {
     match pattern(args, "<name>")? {
         Pattern::Regex(regex) => {
@@ -144,7 +144,7 @@ fn name_pattern(args: &mut Args<'_>) -> Result<Pattern, Fault> {
     }
 }
 
-/// A format and, before it, how what it says is compared.
+/// A format and, before it, the method of comparison with its text.
 fn format_pattern(args: &mut Args<'_>, draft: &mut Draft) -> Result<Pattern, Fault> {
     let mut method = FormatMatch::Exact;
     if args.accept("-m") {

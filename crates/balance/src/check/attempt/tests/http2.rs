@@ -12,7 +12,8 @@ struct Asked {
     body: Vec<u8>,
 }
 
-/// Checks, by the lines of a backend, a server that answers each request by `act`, and with a body where that gives one.
+/// Outcome of a check, by the lines of a backend, of a server that answers each request by `act`, with a body where
+/// that gives one.
 async fn checked_by(lines: &str, act: impl Fn(&mut Connection, &Asked) -> Option<Vec<u8>>) -> LastCheck {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -133,7 +134,7 @@ async fn what_comes_before_and_behind_an_answer_does_not_count() {
         connection.send_response(asked.stream, &response(200, &[]), false);
         connection.send_data(asked.stream, b"body", false);
         connection.send_trailers(asked.stream, &response(200, &[("x", "y")]).fields);
-        // In peace.
+        // Without an error.
         connection.goaway(Code::NO_ERROR);
         None
     });
@@ -197,7 +198,7 @@ async fn what_breaks_off_is_no_answer() {
             0,
             "invalid HTTP/2 answer: PROTOCOL_ERROR",
         ),
-        // Less than was said.
+        // Less than announced.
         (
             |connection, asked| {
                 connection.send_response(asked.stream, &response(200, &[("content-length", "9")]), false);
@@ -224,7 +225,7 @@ async fn what_breaks_off_is_no_answer() {
         });
         assert_eq!(told(&outcome.await), (CheckStatus::L7Response, code, info));
     }
-    // A head that is met is enough.
+    // A head that meets the expectation is enough.
     let outcome = checked_by("http-check expect status 200", |connection, asked| {
         connection.send_response(asked.stream, &response(200, &[]), false);
         connection.reset(asked.stream, Code::CANCEL);
@@ -256,7 +257,7 @@ async fn other_servers_are_told_apart() {
     }
 }
 
-/// Which version is spoken, by the words of a server's line and of a step.
+/// Version in use, by the arguments of a server's line and of a step.
 #[tokio::test]
 async fn a_version_is_told_by_the_step_then_by_the_line() {
     for (words, step, is_http2) in [
