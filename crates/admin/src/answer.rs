@@ -1,17 +1,17 @@
-//! What a command answers: a text, or a message that can say how grave it is.
+//! Answers of commands: a text, or a message with a severity.
 
 use crate::settings::SeverityForm;
 use std::fmt;
 use terse_tls::Secret;
 
-/// What a command says when it has done its work.
+/// Answer of a command that has done its work.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
-    /// Nothing: it is done.
+    /// Nothing.
     Done,
     /// Lines; each ends with a line feed.
     Text(String),
-    /// The same, where they show bytes of others.
+    /// Lines that show bytes of clients or servers.
     Bytes(Vec<u8>),
     /// A message.
     Said(Message),
@@ -20,27 +20,28 @@ pub(crate) enum Answer {
 /// A line for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Message {
-    /// How grave it is.
+    /// Severity.
     pub(crate) severity: Severity,
     /// The line or lines, without the last line end.
     pub(crate) text: String,
 }
 
-/// How grave a message is, as syslog counts.
+/// Severity of a message, in syslog's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Severity {
     /// The command was wrong, or not allowed.
     Error = 3,
-    /// It worked.
+    /// Success.
     Info = 6,
 }
 
-/// What is too much to be held at once: it is made as the client takes it, and written before the answer's end.
+/// Output that is too large to be held at once: it is made as the client takes it, and written before the answer's end.
 pub(crate) struct Pieces(Box<dyn FnMut() -> Option<Vec<u8>> + Send + Sync>);
 
 impl Pieces {
-    /// Each call gives some lines, or none yet if it had enough to do; nothing when there are no more.
+    /// Creates an output. Each call of `next` returns some lines, or none yet if it had enough to do; `None` at the
+    /// end.
     pub(crate) fn new<P: Into<Vec<u8>>>(mut next: impl FnMut() -> Option<P> + Send + Sync + 'static) -> Pieces {
         Pieces(Box::new(move || next().map(Into::into)))
     }
@@ -57,27 +58,27 @@ impl fmt::Debug for Pieces {
     }
 }
 
-/// An answer, or why there is none.
+/// An answer, or the message of a failure.
 pub(crate) type Outcome = Result<Answer, Message>;
 
 impl Message {
-    /// What was wrong with a command.
+    /// Message of a failed command.
     pub(crate) fn error(text: impl Into<String>) -> Message {
         Message { severity: Severity::Error, text: text.into() }
     }
 
-    /// What a client hears whose level is too low.
+    /// Message for a client whose level is too low.
     pub(crate) fn denied() -> Message {
         Message::error("Permission denied")
     }
 
-    /// That something worked.
+    /// Message of a success.
     pub(crate) fn info(text: impl Into<String>) -> Message {
         Message { severity: Severity::Info, text: text.into() }
     }
 }
 
-/// The answer as it is sent, with the empty line behind it.
+/// Answer as it is sent, with the empty line after it.
 pub(crate) fn render(outcome: Outcome, form: SeverityForm) -> Secret {
     let whole = |mut lines: Secret| {
         lines.extend(b"\n");

@@ -1,4 +1,4 @@
-//! A client's conversation: what it said about itself, and its commands one by one. No socket here.
+//! A client's conversation: its settings, and its commands one by one. No socket here.
 //!
 //! ```text
 //!             "prompt n", "prompt"                        "prompt p", "prompt"
@@ -8,7 +8,7 @@
 //!                                      v  |                                        |
 //!                                   Interactive ----------- "prompt", "prompt p" --/
 //!
-//!   Single: the connection closes behind the answers to one line
+//!   Single: the connection closes after the answers to one line
 //! ```
 
 use crate::answer::{Message, Pieces, render};
@@ -26,95 +26,95 @@ use terse_proxy::log::{Framing, Ring};
 use terse_tls::Secret;
 use tokio::sync::watch;
 
-/// A client.
+/// A client of a command socket.
 #[derive(Debug)]
 pub(crate) struct Client {
-    /// What lines about its changes call it.
+    /// Origin of its changes in log lines.
     pub(crate) called: &'static str,
-    /// What it may do.
+    /// Permission level.
     pub(crate) level: Level,
-    /// How the conversation goes on behind a line.
+    /// Mode of the conversation after a line.
     pub(crate) mode: Mode,
-    /// How it goes on without a prompt: what `prompt` goes back to.
+    /// Mode without a prompt: what `prompt` goes back to.
     pub(crate) plain: Mode,
-    /// Whether the prompt shows how long the process runs.
+    /// Whether the prompt shows the process's uptime.
     pub(crate) timed: bool,
-    /// How long it may be silent.
+    /// Limit of idle time.
     pub(crate) timeout: Duration,
-    /// How messages say how grave they are.
+    /// Form of the severity of messages.
     pub(crate) severity: SeverityForm,
-    /// Whether it may have the listening sockets.
+    /// Whether it may get the listening sockets.
     pub(crate) may_take_listeners: bool,
-    /// Whether it has asked for commands that may change: `experimental-mode on`.
+    /// Whether it has enabled commands that may change: `experimental-mode on`.
     pub(crate) experimental: bool,
-    /// Whether it has asked for commands of experts: `expert-mode on`.
+    /// Whether it has enabled commands of experts: `expert-mode on`.
     pub(crate) expert: bool,
-    /// What it waits for before it is answered.
+    /// Condition to wait for before the answer.
     pub(crate) waiting: Option<Waiting>,
-    /// What it is shown before it may speak again.
+    /// Ring that it is shown before its next command.
     pub(crate) following: Option<Following>,
-    /// How it ends, once that is known.
+    /// End of the conversation, once that is known.
     pub(crate) ending: Option<Ending>,
-    /// What stands behind the command.
+    /// Payload of the command.
     pub(crate) payload: Option<Secret>,
-    /// What is written before the answer.
+    /// Pieces that are written before the answer.
     pub(crate) pieces: Option<Pieces>,
-    /// The word that the process leaves: then what was asked is still answered, and nothing more.
+    /// Signal that the process leaves: then received commands are still answered, and nothing more.
     pub(crate) leave: Option<Leave>,
 }
 
 /// A ring that a client reads.
 #[derive(Clone, Debug)]
 pub(crate) struct Following {
-    /// The ring.
+    /// Ring.
     pub(crate) ring: Arc<Ring>,
-    /// The number of the next event.
+    /// Number of the next event.
     pub(crate) from: u64,
-    /// How events are told apart.
+    /// Separation of events.
     pub(crate) framing: Framing,
-    /// Whether the client waits for more.
+    /// Whether the client waits for more events.
     pub(crate) waits: bool,
 }
 
-/// How a conversation goes on.
+/// Mode of a conversation.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Mode {
-    /// One line is answered.
+    /// A single line is answered.
     #[default]
     Single,
     /// Lines are answered until the client goes.
     Interactive,
-    /// The same, and a prompt asks for each.
+    /// The same, with a prompt before each line.
     Prompt,
 }
 
-/// The word that the process leaves.
+/// Signal that the process leaves.
 #[derive(Clone, Debug)]
 pub struct Leave(watch::Receiver<bool>);
 
 impl Leave {
-    /// The word, and the way to say it: `true`.
+    /// Creates the signal, and its sender: `true`.
     pub fn new() -> (watch::Sender<bool>, Leave) {
         let (say, hear) = watch::channel(false);
         (say, Leave(hear))
     }
 
-    /// Whether it was said.
+    /// Whether the signal was sent.
     pub(crate) fn is_said(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Waits for it.
+    /// Waits for the signal.
     pub(crate) async fn said(leave: Option<&Leave>) {
         match leave {
-            // A word that can never be said has been said.
+            // A signal whose sender is gone counts as sent.
             Some(Leave(hear)) => drop(hear.clone().wait_for(|is_said| *is_said).await),
             None => std::future::pending().await,
         }
     }
 }
 
-/// How a conversation ends.
+/// End of a conversation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ending {
     /// The connection closes.
@@ -123,7 +123,7 @@ pub(crate) enum Ending {
     HandOver,
     /// The connection closes once a master has tried to reload.
     Reload {
-        /// Whether what runs is cut.
+        /// Whether running streams are cut.
         hard: bool,
     },
 }
@@ -151,7 +151,7 @@ impl Client {
         }
     }
 
-    /// A script, which may do all that an operator may.
+    /// A script, which has all rights of an operator.
     pub(crate) fn of_script(timeout: Duration) -> Client {
         let (level, severity, mode) = (Level::Admin, SeverityForm::None, Mode::Single);
         let manner = Manner { level, severity, mode, timed: false, experimental: false, expert: false };
@@ -181,7 +181,7 @@ impl Client {
         }
     }
 
-    /// The answer to a command, as it is sent behind [`Client::pieces`].
+    /// Answer to a command, which is sent after [`Client::pieces`].
     pub(crate) fn answer(&mut self, words: Result<Vec<Word>, TooManyWords>, context: &Context) -> Secret {
         context.tally.commands.fetch_add(1, Relaxed);
         let words = match words {
@@ -193,7 +193,7 @@ impl Client {
             }
         };
         if words == ["_getsocks"] {
-            // No command for people: a process that takes this one's place asks so, and reads sockets, not text.
+            // Not a command for people: a process that takes this one's place sends it, and reads sockets, not text.
             self.ending = Some(if self.may_take_listeners { Ending::HandOver } else { Ending::Close });
             return Secret::default();
         }
@@ -208,7 +208,7 @@ impl Client {
         }
     }
 
-    /// What asks for the next line; empty when nothing does.
+    /// Prompt for the next line; empty without one.
     pub(crate) fn prompt(&self, context: &Context, now: Instant) -> String {
         if self.mode != Mode::Prompt {
             return String::new();
@@ -219,16 +219,16 @@ impl Client {
         format!("{}> ", clock(now.saturating_duration_since(context.process.started)))
     }
 
-    /// What asks for the rest of a payload.
+    /// Prompt for the rest of a payload.
     pub(crate) fn payload_prompt(&self) -> &'static str {
         if self.mode == Mode::Prompt { "+ " } else { "" }
     }
 }
 
-/// A client of a stats socket.
+/// Origin of changes by a client of a stats socket.
 const COMMANDS: &str = "stats socket command";
 
-/// How long a process runs, as prompts show it.
+/// Uptime of a process, in the form of prompts.
 pub(crate) fn clock(since: Duration) -> String {
     let s = since.as_secs();
     format!("[{}:{:02}:{:02}:{:02}]", s / 86400, s / 3600 % 24, s / 60 % 60, s % 60)
@@ -243,7 +243,7 @@ mod tests {
 
     fn line() -> impl Strategy<Value = String> {
         let names = command::all(commands::FAMILIES).map(|command| command.name).chain(["show", "set", "add server"]);
-        // What is waited for is answered later.
+        // Commands that wait are answered later.
         let names: Vec<&str> = names.filter(|name| *name != "wait").collect();
         let words = "(be/a|be/b|be/x|x/y|be|fe|raw|#3|cli|server|all|state|drain|maint|health|down|weight|addr|port\
                      |typed|json|desc|-1|0|7|50%|127.0.0.1|.{0,5})";

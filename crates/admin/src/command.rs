@@ -1,4 +1,4 @@
-//! Commands: entries of tables, one file of [`crate::commands`] a family; those of a master are in [`crate::master`].
+//! Commands: entries of tables, one file of [`crate::commands`] per family; those of a master are in [`crate::master`].
 
 use crate::answer::{Message, Outcome};
 use crate::client::Client;
@@ -10,27 +10,27 @@ use std::sync::Arc;
 use terse_balance::Server;
 use terse_proxy::plan::{Backend, Frontend};
 
-/// A command, for who has a `C` to show: a process that serves, unless it says otherwise.
+/// A command with a context of type `C`: by default that of a process that serves.
 pub(crate) struct Command<C: 'static = Context> {
-    /// Its words, separated by single blanks: `show stat`.
+    /// Words, separated by single blanks: `show stat`.
     pub(crate) name: &'static str,
-    /// What stands in lists: the words and what may follow.
+    /// Usage in lists: the words and their arguments.
     pub(crate) usage: &'static str,
-    /// What it does, in a few words.
+    /// Summary, in a few words.
     pub(crate) summary: &'static str,
-    /// Who may use it.
+    /// Required level.
     pub(crate) level: Level,
-    /// Does it.
+    /// Implementation.
     pub(crate) run: fn(&mut Call<'_, C>) -> Outcome,
 }
 
-/// A command that a client sent.
+/// A command of a client.
 pub(crate) struct Call<'a, C = Context> {
-    /// The words behind the command's own.
+    /// Arguments: the words after the command's own.
     pub(crate) args: &'a [Word],
     /// The client.
     pub(crate) client: &'a mut Client,
-    /// The process.
+    /// Context of the process.
     pub(crate) context: &'a C,
 }
 
@@ -44,18 +44,18 @@ pub(crate) fn all<C>(families: Families<C>) -> impl Iterator<Item = &'static Com
     all.into_iter()
 }
 
-/// The command of a process that serves which [`find_in`] finds.
+/// Looks a command of a process that serves up with [`find_in`].
 pub(crate) fn find(words: &[Word]) -> Option<(&'static Command, &[Word])> {
     find_in(commands::FAMILIES, words)
 }
 
-/// The command whose words these begin with, and the words behind it. Of several the longest is meant.
+/// The command whose words these begin with, and the words after it. The longest match wins.
 pub(crate) fn find_in<C>(families: Families<C>, words: &[Word]) -> Option<(&'static Command<C>, &[Word])> {
     let commands = families.iter().copied().flatten();
     commands.filter_map(|command| Some((command, behind(command.name, words)?))).min_by_key(|(_, args)| args.len())
 }
 
-/// The words behind a name, if they begin with it.
+/// The words after a name, if they begin with it.
 pub(crate) fn behind<'w>(name: &str, words: &'w [Word]) -> Option<&'w [Word]> {
     let mut rest = words;
     for part in name.split(' ') {
@@ -74,7 +74,7 @@ impl<'a, C> Call<'a, C> {
         self.args.get(index).map_or("", Word::as_str)
     }
 
-    /// Refuses clients below a level, for commands some of whose forms need more than their entry says.
+    /// Refuses clients below a level, for commands with forms that need more than their entry requires.
     pub(crate) fn require(&self, level: Level) -> Result<(), Message> {
         if self.client.level >= level { Ok(()) } else { Err(Message::denied()) }
     }

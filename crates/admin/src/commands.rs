@@ -1,4 +1,4 @@
-//! The commands, a family a file.
+//! Commands, a family per file.
 
 pub(crate) mod absent;
 mod authority;

@@ -1,13 +1,13 @@
 //! `console` in `global`: a statistics page on an address of its own, in one line.
 //!
-//! It is short for a few lines of a `listen` section, which [`Consoles::lines`] writes and the program reads behind its files: there is one page,
-//! and one way to it.
+//! It is short for a few lines of a `listen` section, which [`Consoles::lines`] writes and the program reads after its
+//! files: there is only one implementation of the page.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
 use terse_config::{Args, Fault, Scope, Setting};
 
-/// What the lines say, one entry each.
+/// Lines of `console`, an entry each.
 #[derive(Clone, Default, Debug)]
 pub struct Consoles(Vec<Console>);
 
@@ -16,7 +16,7 @@ struct Console {
     address: String,
     /// `<user>:<password>`.
     user: Option<String>,
-    /// Names that it answers to, beside `localhost` and addresses.
+    /// Accepted host names, beside `localhost` and addresses.
     hosts: Vec<String>,
 }
 
@@ -27,12 +27,12 @@ impl Setting for Consoles {
 }
 
 impl Consoles {
-    /// The sections that the lines stand for; nothing without lines.
+    /// Sections that the lines stand for; `None` without lines.
     pub fn lines(&self) -> Option<String> {
         if self.0.is_empty() {
             return None;
         }
-        // What a file's own `defaults` say is not for these.
+        // The settings of a file's own `defaults` are not for these.
         let mut text = String::from(
             "defaults console\n    mode http\n    timeout connect 5s\n    timeout client 30s\n    timeout server 30s\n",
         );
@@ -44,7 +44,7 @@ impl Consoles {
                 Some(user) => {
                     let _ = writeln!(text, "    stats auth {}\n    stats show-legends\n    stats admin if TRUE", quoted(user));
                 }
-                // A page of a stranger's whose name leads here is none that may read this one (DNS rebinding).
+                // A stranger's page whose name resolves to this address must not read this page (DNS rebinding).
                 None => {
                     let hosts: String = console.hosts.iter().map(|host| format!(" {}", quoted(host))).collect();
                     let _ = writeln!(
@@ -85,16 +85,16 @@ pub(crate) fn parse(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fa
     Ok(())
 }
 
-/// Whether nobody but this machine can come to an address.
+/// Whether only this machine can reach an address.
 fn is_local(address: &str) -> bool {
-    // A descriptor is what the starter of the program has made of it.
+    // A descriptor's meaning is up to the starter of the program.
     let is_file = ["/", "unix@", "abns@", "abnsz@", "fd@", "sockpair@"].iter().any(|family| address.starts_with(family));
     let bare = address.strip_prefix("ipv4@").or_else(|| address.strip_prefix("ipv6@")).unwrap_or(address);
     let is_loopback = bare.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback());
     is_file || is_loopback || bare.starts_with("localhost:")
 }
 
-/// A word that a configuration reads as it is.
+/// A word quoted for the configuration.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }

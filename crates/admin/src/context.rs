@@ -1,4 +1,4 @@
-//! What commands see of the process.
+//! State of the process for commands.
 
 use crate::rates::Rates;
 use crate::settings::AdminSettings;
@@ -12,58 +12,58 @@ use terse_proxy::plan::Plan;
 use terse_sample::World;
 use tokio::sync::Semaphore;
 
-/// What commands see of the process.
+/// State of the process for commands.
 pub struct Context {
     /// The configuration, and through it servers and counters.
     pub plan: Arc<Plan>,
-    /// What never changes.
+    /// Constants of the process.
     pub process: Process,
-    /// Clients' connections in the process now.
+    /// Current connections of clients in the process.
     pub connections: Arc<AtomicUsize>,
     /// The queue of compression, if there is one.
     pub queue: Option<Arc<Queue>>,
-    /// The sockets, and the way here from statistics pages.
+    /// Sockets, and the link from statistics pages to this context.
     pub settings: AdminSettings,
-    /// What the program does for commands.
+    /// Actions of the program for commands.
     pub host: Box<dyn Host>,
     pub(crate) rates: Rates,
-    /// One permit for each client that may still come.
+    /// A permit for each client that may still come.
     pub(crate) room: Arc<Semaphore>,
     pub(crate) tally: Tally,
 }
 
-/// What is known of the process when it starts.
+/// Facts about the process that are known at its start.
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// The name that it goes by.
+    /// Name of the program.
     pub name: String,
-    /// HAProxy's version whose language it speaks, in the form that programs compare.
+    /// Version of HAProxy whose language it reads, in the form that programs compare.
     pub version: String,
-    /// Its own version.
+    /// Version of this program.
     pub own_version: String,
-    /// The day of that version: `2026/11/21`.
+    /// Date of that version: `2026/11/21`.
     pub release_date: String,
-    /// Its number.
+    /// Process ID.
     pub pid: u32,
-    /// When it started.
+    /// Time of the start.
     pub started: Instant,
-    /// The same as a time of day.
+    /// Time of the start as a time of day.
     pub started_at: SystemTime,
-    /// How long it took from there to serve.
+    /// Milliseconds from the start until it served.
     pub boot_ms: u64,
-    /// The machine's name, or what `node` says.
+    /// Name of the machine, or that of `node`.
     pub node: String,
-    /// The limit of descriptors.
+    /// Limit of descriptors.
     pub descriptors: u64,
-    /// The descriptors that were computed for what the process may do.
+    /// Number of descriptors computed for the configured limits.
     pub sockets: u64,
     /// `-m`, in MiB; 0: no limit.
     pub memory_mib: u64,
-    /// What `description` in `global` says.
+    /// Text of `description` in `global`.
     pub description: Option<String>,
 }
 
-/// What the program does for commands.
+/// Actions of the program for commands.
 pub trait Host: Send + Sync {
     /// Sends the listening sockets to a process that takes this one's place (`_getsocks`). May block for a short time.
     ///
@@ -71,23 +71,23 @@ pub trait Host: Send + Sync {
     /// The other side went away.
     fn hand_over(&self, to: &UnixStream) -> io::Result<()>;
 
-    /// Whether the process has stopped to listen.
+    /// Whether the process has stopped listening.
     fn is_stopping(&self) -> bool;
 
-    /// How many addresses and sockets it listens on.
+    /// Number of listening addresses and sockets.
     fn listeners(&self) -> usize;
 
-    /// The environment.
+    /// Environment variables.
     fn environment(&self) -> Vec<(String, String)>;
 
-    /// What was said while it started, line by line.
+    /// Messages from its start, line by line.
     fn startup_log(&self) -> String;
 
     /// Time and randomness, for expressions.
     fn world(&self) -> &dyn World;
 }
 
-/// What is counted here.
+/// Counts of the stats sockets.
 #[derive(Default, Debug)]
 pub(crate) struct Tally {
     /// Clients of stats sockets.
@@ -97,7 +97,7 @@ pub(crate) struct Tally {
 }
 
 impl Context {
-    /// What commands see of a process that begins to serve this plan.
+    /// Context of a process that begins to serve this plan.
     pub fn new(
         plan: Arc<Plan>,
         process: Process,

@@ -1,7 +1,7 @@
-//! Figures: named values with the marks that say what kind of figure each is, and the forms that they are printed in.
+//! Figures: named values with marks for their kind, and their printed forms.
 //!
-//! `show stat` prints a [`Row`] for each proxy and server, whose cells are [`Column`]s; `show info` prints a list. Both come as plain
-//! text, as typed lines and as JSON, in the shapes that programs have learnt from HAProxy.
+//! `show stat` prints a [`Row`] for each proxy and server, whose cells are [`Column`]s; `show info` prints a list. Both
+//! come as plain text, as typed lines and as JSON, in the shapes that programs have learnt from HAProxy.
 
 pub(crate) mod column;
 pub(crate) mod csv;
@@ -14,16 +14,16 @@ pub(crate) use row::{Kind, Row};
 
 use std::fmt;
 
-/// A value and what kind of figure it is.
+/// A value and its kind.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Figure {
-    /// What kind of figure it is.
+    /// Marks of its kind.
     pub(crate) marks: Marks,
     /// The value.
     pub(crate) value: Value,
 }
 
-/// Four letters: where a figure comes from, its nature, how far it holds, and whether it outlives a reload. The manual of HAProxy
+/// Four letters: a figure's origin, its nature, its scope, and whether it outlives a reload. The manual of HAProxy
 /// names them in "Typed output format".
 ///
 /// * Origin: `M`etric, `S`tatus, `K`ey, `C`onfiguration, `P`roduct.
@@ -45,17 +45,17 @@ pub(crate) enum Value {
 }
 
 impl Figure {
-    /// Something that goes up and down.
+    /// A number that goes up and down.
     pub(crate) fn gauge(n: impl TryInto<u64>) -> Figure {
         Figure::small("MGPV", n)
     }
 
-    /// The most that a gauge has been.
+    /// Highest value of a gauge.
     pub(crate) fn maximum(n: impl TryInto<u64>) -> Figure {
         Figure::small("MMPV", n)
     }
 
-    /// Something that only grows.
+    /// A number that only grows.
     pub(crate) fn counter(n: u64) -> Figure {
         Figure { marks: Marks("MCPV"), value: Value::Large(n) }
     }
@@ -70,12 +70,12 @@ impl Figure {
         Figure::small("CLPV", n)
     }
 
-    /// Seconds since something happened.
+    /// Seconds since an event.
     pub(crate) fn age(n: impl TryInto<u64>) -> Figure {
         Figure::small("MAPV", n)
     }
 
-    /// A name that tells things apart.
+    /// A name as a key.
     pub(crate) fn name(text: impl Into<String>) -> Figure {
         Figure::text("KNSV", text)
     }
@@ -94,7 +94,7 @@ impl Figure {
 }
 
 impl Marks {
-    /// The words that JSON has for the first three letters.
+    /// Words of JSON for the first three letters.
     pub(crate) fn words(self) -> (&'static str, &'static str, &'static str) {
         let mut letters = self.0.chars();
         let origin = match letters.next() {

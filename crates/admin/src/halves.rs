@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use terse_proxy::plan::{Backend, Frontend, Plan};
 
-/// A half of a proxy; a front half with its index in the plan.
+/// Half of a proxy; a front half with its index in the plan.
 #[derive(Clone, Copy)]
 pub(crate) enum Half<'a> {
     Front(usize, &'a Frontend),
     Back(&'a Arc<Backend>),
 }
 
-/// The halves of all proxies in the order of the configuration, and behind them backends that were added; of a `listen` the front half
-/// first.
+/// Halves of all proxies in the order of the configuration, then backends that were added; of a `listen` the front half
+/// comes first.
 pub(crate) fn of<'a>(plan: &'a Plan, backends: &'a [Arc<Backend>]) -> Vec<Half<'a>> {
     let fronts = plan.frontends.iter().enumerate().map(|(index, front)| Half::Front(index, front));
     let mut halves: Vec<_> = fronts.chain(backends.iter().map(Half::Back)).collect();

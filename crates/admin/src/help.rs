@@ -1,4 +1,4 @@
-//! Lists of commands: all, those that some words may mean, those that a mistyped one may have meant.
+//! Lists of commands: all, those that begin with some words, or those that are spelt like a mistyped one.
 
 use crate::answer::Message;
 use crate::answer::Severity;
@@ -8,14 +8,14 @@ use crate::words::{self, Word};
 use std::fmt::Write;
 use terse_config::near;
 
-/// What `help` says: all commands of some tables, or those that the words may mean.
+/// Text of `help`: all commands of some tables, or those that the words may mean.
 pub(crate) fn list<C>(families: Families<C>, words: &[Word]) -> String {
     let mut text = String::from("The following commands are valid at this level:\n");
     candidates(families, words).into_iter().for_each(|command| entry(command, &mut text));
     text
 }
 
-/// What is said about words that are no command of a process that serves.
+/// Message for an unknown command of a process that serves.
 pub(crate) fn unknown(words: &[Word]) -> Message {
     if let Some(absent) = absent::find(words) {
         return Message::error(format!("'{}' is not supported: {}.", absent.name, absent.reason));
@@ -23,7 +23,7 @@ pub(crate) fn unknown(words: &[Word]) -> Message {
     unknown_in(commands::FAMILIES, words)
 }
 
-/// The same of other tables, whatever other commands there may be.
+/// Message for an unknown command of other tables.
 pub(crate) fn unknown_in<C>(families: Families<C>, words: &[Word]) -> Message {
     let first = words.first().map_or("", Word::as_str);
     let mut text = format!("Unknown command: '{first}', but maybe one of the following ones is a better match:\n");
@@ -32,8 +32,8 @@ pub(crate) fn unknown_in<C>(families: Families<C>, words: &[Word]) -> Message {
     Message { severity: Severity::Info, text }
 }
 
-/// The commands that begin as the words do, as far as they do; else those that are spelt alike; all if there are no words. What leads
-/// on and out stands at the end of every list.
+/// Commands that begin as the words do, as far as they do; else those that are spelt alike; all if there are no words.
+/// `help`, `prompt` and `quit` come at the end of every list.
 fn candidates<C>(families: Families<C>, words: &[Word]) -> Vec<&'static Command<C>> {
     let least = words.len().min(1);
     let mut found: Vec<&Command<C>> = (least..=words.len().min(3))
@@ -64,7 +64,7 @@ fn entry<C>(command: &Command<C>, text: &mut String) {
 
 const ALWAYS: &[&str] = &["help", "prompt", "quit"];
 
-/// No command's name is longer; a longer text is like none.
+/// No command's name is longer; a longer text resembles none.
 const MOST_CHARS: usize = 64;
 
 #[cfg(test)]

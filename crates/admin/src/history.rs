@@ -1,14 +1,14 @@
-//! Ten minutes of the process, a second each: what the page draws and its API tells.
+//! Ten minutes of the process in seconds: data of the page's chart and its API.
 //!
-//! The control thread adds a second at each of its looks at the counters ([`crate::rates`]); a second counts what was sent within it, with the
-//! bodies of frontends that serve nothing but statistics left out, as everywhere in [`crate::savings`].
+//! The control thread adds a second at each sample of the counters ([`crate::rates`]); a second counts the bytes sent
+//! within it. Bodies of frontends that serve nothing but statistics are left out, as everywhere in [`crate::savings`].
 
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The seconds that are kept.
+/// Recorded seconds.
 #[derive(Default, Debug)]
 pub(crate) struct History(Mutex<Ring>);
 
@@ -16,20 +16,20 @@ pub(crate) struct History(Mutex<Ring>);
 struct Ring {
     last: Option<Totals>,
     seconds: VecDeque<Second>,
-    /// When the last one was added, in milliseconds since 1970.
+    /// Time at which the last second was added, in milliseconds since 1970.
     end_ms: u64,
 }
 
-/// Counters as they stand, since the start.
+/// Counters at a moment, since the start.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Totals {
     pub(crate) sent: u64,
-    /// What would have been sent without compression.
+    /// Bytes without compression.
     pub(crate) before: u64,
     pub(crate) requests: u64,
 }
 
-/// What happened in a second.
+/// Figures of a second.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Second {
     sent: u64,
@@ -38,23 +38,23 @@ struct Second {
     busy_permille: u16,
 }
 
-/// The seconds side by side, the oldest first.
+/// Seconds as columns, the oldest first.
 #[derive(Serialize, PartialEq, Eq, Debug)]
 pub(crate) struct Series {
     pub(crate) step_s: u64,
     /// The end of the first second, in milliseconds since 1970.
     pub(crate) start_ms: u64,
-    /// Bytes that would have been sent without compression.
+    /// Bytes without compression.
     pub(crate) before: Vec<u64>,
-    /// Bytes that were sent.
+    /// Bytes sent.
     pub(crate) after: Vec<u64>,
     pub(crate) requests: Vec<u64>,
-    /// Of the workers' time.
+    /// Thousandths of the workers' time.
     pub(crate) busy_permille: Vec<u16>,
 }
 
 impl History {
-    /// Adds what has happened since the last call, so many milliseconds ago. The first call has nothing to compare with.
+    /// Adds the growth since the last call, so many milliseconds ago. The first call has nothing to compare with.
     pub(crate) fn note(&self, totals: Totals, busy_permille: u64, elapsed_ms: u64) {
         let mut ring = self.lock();
         ring.end_ms = unix_ms();
@@ -74,7 +74,7 @@ impl History {
         });
     }
 
-    /// All of them.
+    /// All recorded seconds.
     pub(crate) fn series(&self) -> Series {
         let ring = self.lock();
         let each = |number: fn(&Second) -> u64| ring.seconds.iter().map(number).collect();
@@ -98,7 +98,7 @@ pub(crate) fn unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// How many seconds are kept.
+/// Number of seconds that are kept.
 const SECONDS: usize = 600;
 
 #[cfg(test)]

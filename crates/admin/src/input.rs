@@ -1,45 +1,46 @@
-//! What a client sends, taken apart into lines: pure, fed with bytes as they come.
+//! Splitting of a client's input into lines: pure, fed with bytes as they come.
 //!
-//! A line ends with a line feed; a carriage return before it is dropped. What is left when the client goes has not come whole: it is
-//! no line, as a name or a number may be cut in it. A line whose last word begins with `<<` has a payload after it, as it came: lines up to one that equals what
-//! follows the `<<`, which is the empty line when nothing does. A carriage return makes a line of a payload that is not empty, unless the client ends its own lines
-//! with one: a file may have such lines inside.
+//! A line ends with a line feed; a carriage return before it is dropped. An unfinished line at the end of input is
+//! dropped, as a name or a number may be cut in it. A line whose last word begins with `<<` has a payload after it,
+//! verbatim: lines up to one that equals the text after the `<<`, which is the empty line when there is none. A
+//! carriage return makes a line of a payload non-empty, unless the client ends its own lines with one: a file may have
+//! such lines inside.
 //!
 //! Both may hold keys: nothing of them stays in memory that was given back.
 
 use terse_tls::Secret;
 
-/// Bytes of a client that are not used yet.
+/// Bytes of a client that are not consumed yet.
 #[derive(Default, Debug)]
 pub(crate) struct Input {
     bytes: Secret,
-    /// Bytes that hold no line end.
+    /// Number of bytes known to hold no line end.
     searched: usize,
     payload: Option<Payload>,
-    /// What ended the last payload.
+    /// Line that ended the last payload.
     mark: Vec<u8>,
 }
 
-/// A payload on its way.
+/// A payload that is being received.
 #[derive(Default, Debug)]
 struct Payload {
     /// The line that it belongs to.
     line: Secret,
     /// The line that ends it.
     end: Vec<u8>,
-    /// Its client's own line has ended with a carriage return.
+    /// Whether its client's own line has ended with a carriage return.
     returns: bool,
     bytes: Secret,
 }
 
-/// What there is.
+/// Next item of the input.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Next {
     /// A line, without its end and without the mark of its payload, and the payload.
     Line(Secret, Option<Secret>),
     /// Nothing until more bytes come.
     More,
-    /// The same, and they belong to a payload.
+    /// No more of the payload until more bytes come.
     MorePayload,
     /// A line that is longer than [`LINE_BYTES`].
     LineTooLong,
@@ -48,17 +49,17 @@ pub(crate) enum Next {
 }
 
 impl Input {
-    /// Takes bytes in.
+    /// Appends bytes.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
 
-    /// Whether nothing has come that is not used.
+    /// Whether all bytes are consumed.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Looks what there is.
+    /// Takes the next item.
     pub(crate) fn next(&mut self) -> Next {
         loop {
             let Some((line, returns)) = self.take_line() else {
@@ -99,7 +100,7 @@ impl Input {
         &self.mark
     }
 
-    /// What has come and is not used yet, for somebody else.
+    /// Takes the bytes that are not consumed yet, for another reader.
     pub(crate) fn take_rest(&mut self) -> Secret {
         self.searched = 0;
         std::mem::take(&mut self.bytes)
@@ -120,7 +121,7 @@ impl Input {
     }
 }
 
-/// Where a line's own words end, and what ends its payload, if it has one.
+/// Offset of the end of a line's own words, and the mark of its payload, if it has one.
 fn payload_mark(line: &[u8]) -> Option<(usize, &[u8])> {
     let blank = line.iter().rposition(|byte| matches!(byte, b' ' | b'\t'))?;
     let end = line.get(blank + 1..)?.strip_prefix(b"<<")?;
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What comes of bytes that are fed in such pieces.
+    /// Items of bytes that are fed in pieces of that size.
     fn read(bytes: &[u8], piece: usize) -> Vec<Next> {
         let (mut input, mut all) = (Input::default(), Vec::new());
         for piece in bytes.chunks(piece.max(1)) {

@@ -1,6 +1,7 @@
-//! Commands and figures for other parts of the program: what scripts ask for.
+//! Commands and figures for other parts of the program, such as scripts.
 //!
-//! A command runs where it is asked for, at the level admin. Those that make a client wait, follow a ring or leave are refused.
+//! A command runs in the caller's thread, at the level admin. Those that make a client wait, follow a ring or leave are
+//! refused.
 
 use crate::answer::{Answer, Severity};
 use crate::client::Client;
@@ -14,7 +15,7 @@ use std::time::Instant;
 use terse_balance::Server;
 use terse_proxy::plan::{Backend, Bind, Frontend, Plan};
 
-/// What figures are asked of.
+/// Subject of figures.
 #[derive(Clone, Copy)]
 pub enum Of<'a> {
     /// A frontend, by its place in the plan.
@@ -37,10 +38,10 @@ pub enum Shown {
 }
 
 impl Link {
-    /// The answer to a command, given as its words, without the empty line behind it.
+    /// Answer to a command, given as its words, without the empty line after it.
     ///
     /// # Errors
-    /// What is wrong with the command, or that the process does not serve yet.
+    /// The fault of the command, or that the process does not serve yet.
     pub fn ask(&self, words: &[&[u8]]) -> Result<Vec<u8>, String> {
         let context = self.context().ok_or("the process does not serve yet")?;
         let words: Vec<Word> = words.iter().map(|word| Word::of(word)).collect();
@@ -68,7 +69,7 @@ impl Link {
         Ok(out)
     }
 
-    /// The figures of something, by the names of their columns; those that are not known are left out. Nothing for an address that is
+    /// Figures of a subject, by the names of their columns; unknown ones are left out. `None` for an address that is
     /// not counted on its own.
     pub fn figures(&self, plan: &Plan, of: Of<'_>) -> Option<Vec<(&'static str, Shown)>> {
         let context = self.context();
@@ -94,7 +95,7 @@ impl Link {
     }
 }
 
-/// The largest answer.
+/// Limit of an answer.
 const MOST_BYTES: usize = 64 << 20;
 
 #[cfg(test)]
@@ -109,7 +110,7 @@ mod tests {
         let ask = |words: &[&str]| link.ask(&words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>());
         assert_eq!(ask(&["set", "server", "be/a", "state", "maint"]), Ok(Vec::new()));
         assert_eq!(ask(&["set", "server", "be/none", "state", "maint"]), Err("No such server.".into()));
-        // A word is a word, whatever is in it.
+        // A blank inside a word does not split it.
         assert_eq!(ask(&["set", "server", "be/a state ready", "state", "maint"]), Err("No such server.".into()));
         assert!(ask(&["quit"]).is_err() && ask(&["no", "command"]).is_err());
         let backend = context.plan.backends.now().iter().find(|backend| &*backend.name == "be").cloned().unwrap();

@@ -1,6 +1,7 @@
-//! Looking at a running process and changing it: the stats socket (HAProxy's runtime API), the page, and the [`master`]'s command line.
+//! Administration of a running process: the stats socket (HAProxy's runtime API), the page, and the [`master`]'s
+//! command line.
 //!
-//! A command's way:
+//! Path of a command:
 //!
 //! ```text
 //! socket -> client -> input (lines, payloads) -> words (commands of a line) -> command (the table) -> commands::* -> answer
@@ -8,14 +9,15 @@
 //!                                                        plan, farms, counters, host <--- context -------+
 //! ```
 //!
-//! Everything runs on the control thread; workers are not asked, their counters are read. What commands change lies beside the
-//! plan, in atomics of the servers.
+//! Everything runs on the control thread; workers are not asked, their counters are read. Changes by commands are kept
+//! beside the plan, in atomics of the servers.
 //!
 //! Invariants:
-//! * An answer has no empty line inside and one behind it: that is how scripts find its end.
-//! * What is not known is an empty field or a missing line, never a made-up number.
+//! * An answer has no empty line inside and one after it: that is how scripts find its end.
+//! * An unknown value is an empty field or a missing line, never a made-up number.
 //! * A command of HAProxy's that is not built is refused by its name, with what to use instead.
-//! * A client can hold up neither the traffic nor other clients, and everything that it can make this crate hold has a limit.
+//! * A client can delay neither the traffic nor other clients, and everything that it can make this crate hold has a
+//!   limit.
 
 mod answer;
 mod client;

@@ -1,9 +1,9 @@
-//! What a client of the master is and wants, as it goes to a worker with the client's commands.
+//! Settings of a client of the master, sent to a worker with the client's commands.
 
 use crate::client::{Client, Mode};
 use crate::settings::{Level, SeverityForm};
 
-/// What a client of the master is and wants.
+/// Settings of a client of the master.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Manner {
     pub(crate) level: Level,
@@ -15,16 +15,16 @@ pub struct Manner {
 }
 
 impl Manner {
-    /// The length of its written form.
+    /// Length of the encoded form.
     pub const BYTES: usize = 6;
 
-    /// A client's, for a conversation that goes on like that.
+    /// Settings of a client, for a conversation in that mode.
     pub(crate) fn of(client: &Client, mode: Mode) -> Manner {
         let Client { level, severity, timed, experimental, expert, .. } = *client;
         Manner { level, severity, mode, timed, experimental, expert }
     }
 
-    /// Its written form.
+    /// Encodes the settings.
     pub fn to_bytes(self) -> [u8; Manner::BYTES] {
         let Manner { level, severity, mode, timed, experimental, expert } = self;
         let place = |at: Option<usize>| at.and_then(|at| u8::try_from(at).ok()).unwrap_or(u8::MAX);
@@ -38,7 +38,7 @@ impl Manner {
         ]
     }
 
-    /// What was written; `None` when it is something else.
+    /// Decodes the settings; `None` for any other bytes.
     pub fn of_bytes(bytes: [u8; Manner::BYTES]) -> Option<Manner> {
         let [level, severity, mode, switches @ ..] = bytes;
         if switches.iter().any(|switch| *switch > 1) {

@@ -5,12 +5,12 @@
 //!                                            \-> relay -> a worker, which answers as on a stats socket
 //! ```
 //!
-//! A worker gets a connection of its own for each command, made for it by [`Overseer::connect`], with what the client may do
-//! ([`Manner`]). So the master holds no state of a worker's conversation, and looks at no answer of a worker's.
+//! A worker gets a connection of its own for each command, made for it by [`Overseer::connect`], with the client's
+//! rights ([`Manner`]). So the master holds no state of a worker's conversation, and looks at no answer of a worker's.
 //!
 //! Invariants:
-//! * A worker that is silent ends its command, not the master: every wait for one has a deadline.
-//! * A client of the master may do no more in a worker than its level says.
+//! * A silent worker ends its command, not the master: every wait for a worker has a deadline.
+//! * A client of the master has no more rights in a worker than its level.
 
 mod commands;
 mod conversation;
@@ -33,97 +33,97 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 
-/// What the master's commands see.
+/// State of the master for its commands.
 pub struct Office {
-    /// The version, in the form that programs compare.
+    /// HAProxy's version, in the form that programs compare.
     pub version: String,
-    /// The same with that of this program, as lists of processes show it.
+    /// The same with the version of this program, as lists of processes show it.
     pub listed: String,
-    /// The master's number.
+    /// Process ID of the master.
     pub pid: u32,
-    /// When it started.
+    /// Time of its start.
     pub started: Instant,
-    /// Where it is listened to.
+    /// Sockets that it listens on.
     pub sockets: Vec<StatsSocket>,
-    /// How long a client may be silent.
+    /// Limit of a client's idle time.
     pub timeout: Duration,
-    /// How many clients there are at a time; more wait in the kernel.
+    /// Limit of concurrent clients; more wait in the kernel.
     pub maxconn: usize,
-    /// A clone is held by each conversation.
+    /// Reference that each conversation holds as a clone.
     pub conversations: Arc<()>,
-    /// The master itself.
+    /// Actions of the master.
     pub overseer: Arc<dyn Overseer>,
 }
 
-/// What the master does for its command line.
+/// Actions of the master for its command line.
 pub trait Overseer: Send + Sync {
-    /// Its workers: the one that serves first, the one that left last next.
+    /// Workers: the serving one first, then those that leave, the latest first.
     fn workers(&self) -> Vec<Worker>;
 
-    /// How often it was told to reload.
+    /// Counts of reloads.
     fn reloads(&self) -> Reloads;
 
-    /// What was said by the last worker that was started, while it was.
+    /// Messages of the last started worker, from its start.
     fn startup_log(&self) -> String;
 
-    /// A connection to the worker of that number, which answers a client there.
+    /// Opens a connection to the worker of that process ID, which answers a client there. Never blocks.
     ///
     /// # Errors
-    /// There is none of that number, or it cannot be reached. Never blocks.
+    /// There is no such worker, or it cannot be reached.
     fn connect(&self, pid: u32, manner: Manner) -> io::Result<UnixStream>;
 
-    /// Starts another worker, and tells how that went. `hard`: the ones before are stopped, not drained.
+    /// Starts another worker; the receiver gets the outcome. `hard`: the previous workers are stopped, not drained.
     fn reload(&self, hard: bool) -> oneshot::Receiver<Reloaded>;
 }
 
 /// A worker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Worker {
-    /// Its number.
+    /// Process ID.
     pub pid: u32,
-    /// Where it is in its life.
+    /// Stage of its life.
     pub stage: Stage,
-    /// How many reloads it has outlived.
+    /// Number of reloads since its start.
     pub reloads: u32,
-    /// When it was started.
+    /// Time of its start.
     pub started: Instant,
-    /// Its version, once it has said so.
+    /// Its version, once it has reported it.
     pub version: Option<String>,
-    /// The number of the master's descriptor that leads to it.
+    /// Number of the master's descriptor for it.
     pub descriptor: i32,
 }
 
-/// Where a worker is in its life.
+/// Stage of a worker's life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
-    /// It reads its configuration, and is not spoken to.
+    /// It reads its configuration, and takes no commands.
     Starting,
     /// It serves.
     Serving,
-    /// It has been told to go.
+    /// It is to leave.
     Leaving,
 }
 
-/// How often a master was told to reload.
+/// Counts of a master's reloads.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Reloads {
-    /// All times.
+    /// All reloads.
     pub all: u32,
-    /// Those that failed since the last one that did not.
+    /// Failed reloads since the last success.
     pub failed: u32,
 }
 
-/// How a reload went.
+/// Outcome of a reload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reloaded {
     /// Whether another worker serves.
     pub success: bool,
-    /// What was said, line by line.
+    /// Messages, line by line.
     pub log: String,
 }
 
-/// Answers commands for as long as it is awaited, on listeners each of which has the index of its entry in [`Office::sockets`]. Dropping
-/// it ends all conversations.
+/// Answers commands for as long as it is awaited, on listeners each of which has the index of its entry in
+/// [`Office::sockets`]. Dropping it ends all conversations.
 ///
 /// # Errors
 /// A listener cannot be used.
@@ -157,7 +157,7 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, socket: usize, o
 }
 
 impl Office {
-    /// The process that a prefix leads to: a worker's number, or `None` for the master.
+    /// Process that a prefix names: a worker's ID, or `None` for the master.
     fn find(&self, designation: &[u8]) -> Result<Option<u32>, Message> {
         let workers = || self.overseer.workers().into_iter().filter(|worker| worker.stage != Stage::Starting);
         let found = match Target::of(designation) {

@@ -1,4 +1,4 @@
-//! Numbers and texts as people read them.
+//! Numbers and texts for people.
 
 use std::fmt::Write;
 
@@ -43,7 +43,7 @@ pub fn micros(us: u64) -> String {
     }
 }
 
-/// Thousandths as percent: `81 %`, with a decimal where the next whole number would say nothing or all.
+/// Thousandths as percent: `81 %`, with a decimal where the next whole number would be 0 or 100.
 pub fn percent(permille: u64) -> String {
     match permille {
         0 => "0 %".into(),
@@ -62,7 +62,7 @@ fn scaled(n: u64, units: &[&str]) -> String {
     format!("{value:.decimals$} {}", units[unit])
 }
 
-/// Writes a text that means nothing but itself, inside and outside of quotes.
+/// Writes a text escaped for HTML, inside and outside of quotes.
 pub(crate) fn escape(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {

@@ -1,14 +1,15 @@
-//! The statistics page: `stats enable` and its like in a proxy.
+//! Statistics page: `stats enable` and its like in a proxy.
 //!
 //! ```text
-//! request --takes?--> rules (stats http-request) --> password (stats auth) --> GET: the page, HAProxy's CSV and JSON, parts, the API
+//! request --takes?--> rules (stats http-request) --> password (stats auth) --> GET: page, CSV, JSON, parts, API
 //!                                                                         \--> POST: servers changed, if 'stats admin' holds
 //! ```
 //!
-//! What has a row for each server is made in pieces ([`listing`]); all else is small, however many servers there are.
+//! Forms with a row for each server are made in pieces ([`listing`]); all else is small, however many servers there
+//! are.
 //!
-//! It runs on the workers, behind the proxy's `http-request` rules. What happens in a second is known to the control thread only; the
-//! page finds it through a [`Link`].
+//! It runs on the workers, after the proxy's `http-request` rules. Rates per second are known to the control thread
+//! only; the page finds them through a [`Link`].
 
 mod access;
 mod advice;
@@ -37,7 +38,7 @@ use terse_proxy::reply::{Answer, Pieces};
 use terse_proxy::service::Service;
 use terse_proxy::stream::Stream;
 
-/// The page of one proxy.
+/// Page of a proxy.
 pub(crate) struct Page {
     settings: Arc<PageSettings>,
     link: Link,
@@ -83,7 +84,7 @@ impl Page {
         Verdict::Pieces(Box::new(answer(200, kind, String::new())), Box::new(Listing::new(source, walk, writer)))
     }
 
-    /// Some rows of the page, at one go.
+    /// Some rows of the page, in one answer.
     fn rows(&self, page: &html::Page, source: Source, mut walk: Walk) -> Verdict {
         walk.skip(page.query.from);
         walk.limit(page.query.count);
@@ -99,7 +100,7 @@ impl Page {
         Verdict::Answer(Box::new(answer(200, HTML, String::from_utf8_lossy(&text).into_owned())))
     }
 
-    /// Figures for programs.
+    /// Answers a program with JSON.
     fn tell(&self, stream: &Stream, query: &Query, name: &str) -> Answer {
         let source = self.source(stream);
         let Some(context) = source.context.as_deref() else { return refusal(503, "the process is starting") };
@@ -117,12 +118,12 @@ impl Page {
         }
     }
 
-    /// A change that a program asks for.
+    /// Carries out a change for a program.
     fn order(&self, stream: &Stream, name: &str, body: &[u8]) -> Answer {
         if name != "server" {
             return refusal(404, "there is no such name: server");
         }
-        // A form of another site's cannot say that it is JSON without asking first (Fetch, CORS-safelisted fields).
+        // A form of another site cannot send JSON's type without a preflight (Fetch, CORS-safelisted fields).
         let kind = stream.request.fields.get(b"content-type").unwrap_or_default();
         if !kind.to_ascii_lowercase().starts_with(b"application/json") {
             return refusal(415, "the body has to be application/json");
@@ -161,7 +162,7 @@ impl Page {
         }
     }
 
-    /// The rows of these kinds that a query asks for.
+    /// Rows of these kinds that a query selects.
     fn walk(&self, stream: &Stream, query: &Query, kinds: i64) -> Walk {
         let own = self.own(stream);
         let proxies =
@@ -174,7 +175,7 @@ impl Page {
         self.settings.admin.iter().any(|condition| condition.eval(&stream.env()))
     }
 
-    /// The proxy that the request came to: what `stats scope .` means.
+    /// Proxy that the request came to: the meaning of `stats scope .`.
     fn own(&self, stream: &Stream) -> Arc<str> {
         match stream.facts.backend() {
             Some(backend) => backend.name.clone(),
@@ -183,14 +184,14 @@ impl Page {
     }
 }
 
-/// How many servers a program has changed.
+/// Number of servers that a program has changed.
 #[derive(Serialize)]
 struct Changed {
     v: u8,
     changed: usize,
 }
 
-/// Why a program is told nothing.
+/// Reason of a refusal, for a program.
 #[derive(Serialize)]
 struct Refusal<'a> {
     error: &'a str,
@@ -214,7 +215,7 @@ fn answer(status: u16, kind: &str, body: String) -> Answer {
         field("Cache-Control", "no-store"),
         field("Content-Type", kind),
         field("X-Content-Type-Options", "nosniff"),
-        // The page has buttons: no other page may show it inside of itself.
+        // The page has buttons: no other page may embed it.
         field("X-Frame-Options", "SAMEORIGIN"),
     ];
     if kind == HTML {

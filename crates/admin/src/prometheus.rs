@@ -4,11 +4,13 @@
 //! rule -> Exporter::start -> Serving: the answer's head -> pieces of the Dump, a chunk each, as the socket takes them -> the end
 //! ```
 //!
-//! It is a service as those of scripts are: what it answers goes through rules and compression, and a client that is slow holds it back.
+//! It is a service as those of scripts are: its answer goes through rules and compression, and a slow client holds it
+//! back.
 //!
 //! Invariants:
-//! * All samples of a metric stand together, as the format wants it; so figures are asked for one by one, and no rows of servers are kept.
-//! * What is not known is `NaN`; what a proxy of its mode does not count has no sample.
+//! * All samples of a metric are adjacent, as the format requires; so figures are read one by one, and no rows of
+//!   servers are kept.
+//! * An unknown value is `NaN`; a figure that a proxy of its mode does not count has no sample.
 //! * A turn makes a bounded number of bytes, however many servers there are.
 
 mod dump;
@@ -29,7 +31,7 @@ use terse_proxy::script::{Applet, Play};
 use terse_proxy::stream::Stream;
 use tokio::net::UnixStream;
 
-/// The name that `use-service` knows it by.
+/// Name in `use-service`.
 pub const NAME: &str = "prometheus-exporter";
 
 /// The service, for a configuration that is being read.
@@ -72,13 +74,13 @@ fn short(status: u16, reason: &str, text: &str) -> String {
     )
 }
 
-/// An answer on its way.
+/// An answer that is being sent.
 struct Serving {
     socket: UnixStream,
-    /// What is to be sent now.
+    /// Bytes to send now.
     out: Vec<u8>,
     sent: usize,
-    /// What follows.
+    /// The rest of the answer.
     dump: Option<Dump>,
     context: Option<Arc<Context>>,
 }
@@ -90,7 +92,7 @@ impl Play for Serving {
             while self.sent < self.out.len() {
                 match self.socket.poll_write_ready(task) {
                     Poll::Ready(Ok(())) => {}
-                    // Nobody listens any more.
+                    // The client has closed.
                     Poll::Ready(Err(_)) => return Poll::Ready(Flow::Next),
                     Poll::Pending => return Poll::Pending,
                 }
@@ -104,14 +106,14 @@ impl Play for Serving {
                 return Poll::Ready(Flow::Next);
             }
         }
-        // Others have a turn.
+        // Other tasks have a turn.
         task.waker().wake_by_ref();
         Poll::Pending
     }
 }
 
 impl Serving {
-    /// Reads the request away: who asks has said all in its first line.
+    /// Reads and drops the request: only its first line matters.
     fn skip_request(&self, task: &mut Task<'_>) {
         let mut bytes = [0; 1024];
         while let Poll::Ready(Ok(())) = self.socket.poll_read_ready(task) {
@@ -124,7 +126,7 @@ impl Serving {
         }
     }
 
-    /// Makes the next chunk, or the last one; false when that has gone.
+    /// Makes the next chunk, or the last one; false after that.
     fn next_piece(&mut self) -> bool {
         let (Some(dump), Some(context)) = (&mut self.dump, &self.context) else { return false };
         let mut text = String::new();
@@ -145,5 +147,5 @@ impl Serving {
     }
 }
 
-/// How many chunks a turn makes at most.
+/// Limit of chunks in a turn.
 const PIECES: usize = 4;

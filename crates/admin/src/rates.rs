@@ -1,4 +1,4 @@
-//! How much happens in a second: counters are looked at once a second, by one task of the control thread.
+//! Rates per second: counters are sampled once a second, by one task of the control thread.
 
 use crate::context::Context;
 use crate::history::{History, Totals};
@@ -12,12 +12,12 @@ use terse_proxy::plan::{Backend, Plan};
 use terse_tls::COUNTERS;
 use tokio::time::{Instant, MissedTickBehavior};
 
-/// Rates of everything that has one.
+/// Rates of the process, its proxies and servers.
 #[derive(Debug)]
 pub(crate) struct Rates {
-    /// Of each frontend, in the plan's order.
+    /// Rates of each frontend, in the plan's order.
     pub(crate) frontends: Vec<FrontendRates>,
-    /// Of each backend, by its number: those that came since somebody looked last have none yet.
+    /// Rates of each backend, by its number: backends that came since the last sample have none yet.
     backends: Mutex<BTreeMap<usize, Arc<BackendRates>>>,
     /// Connections of the process.
     pub(crate) connections: Rate,
@@ -33,11 +33,11 @@ pub(crate) struct Rates {
     pub(crate) decompress_in: Rate,
     /// Bytes out of decoders.
     pub(crate) decompress_out: Rate,
-    /// Thousandths of the workers' time that the process computed.
+    /// Thousandths of the workers' time that the process was busy.
     pub(crate) busy: Rate,
     /// Handshakes of TLS.
     pub(crate) tls: TlsRates,
-    /// The last ten minutes.
+    /// Samples of the last ten minutes.
     pub(crate) history: History,
     last: Mutex<Option<Instant>>,
 }
@@ -59,12 +59,12 @@ pub(crate) struct BackendRates {
     pub(crate) servers: ServerRates,
 }
 
-/// Rates of a backend's servers, by their indices: those that came since somebody looked last have none yet.
+/// Rates of a backend's servers, by their indices: servers that came since the last sample have none yet.
 #[derive(Default, Debug)]
 pub(crate) struct ServerRates(Mutex<BTreeMap<usize, Arc<Rate>>>);
 
 impl ServerRates {
-    /// A server's.
+    /// Rate of a server.
     pub(crate) fn of(&self, server: &Server) -> Arc<Rate> {
         self.lock().get(&server.index()).cloned().unwrap_or_default()
     }
@@ -91,45 +91,45 @@ pub(crate) struct TlsRates {
     pub(crate) clients: Rate,
     /// Handshakes with clients.
     pub(crate) client_handshakes: Rate,
-    /// Of these, with a new key.
+    /// Client handshakes with a new key.
     pub(crate) client_keys: Rate,
     /// Handshakes with servers, with a new key.
     pub(crate) server_keys: Rate,
 }
 
-/// How much a counter grew in the last second, and at most in any.
+/// Growth of a counter in the last second, and its peak.
 #[derive(Default, Debug)]
 pub(crate) struct Rate {
-    /// The counter's value at the last look.
+    /// Value of the counter at the last sample.
     total: AtomicU64,
-    /// At the look before.
+    /// Value at the sample before.
     before: AtomicU64,
     now: AtomicU64,
     most: AtomicU64,
 }
 
 impl Rate {
-    /// In the last second.
+    /// Growth in the last second.
     pub(crate) fn now(&self) -> u64 {
         self.now.load(Relaxed)
     }
 
-    /// What a counter that is at `total` now grew by since the look before the last.
+    /// Growth of a counter, which is at `total` now, since the sample before the last.
     fn recent(&self, total: u64) -> u64 {
         total.saturating_sub(self.before.load(Relaxed))
     }
 
-    /// In the fullest second.
+    /// Growth in the fullest second.
     pub(crate) fn most(&self) -> u64 {
         self.most.load(Relaxed)
     }
 
-    /// Forgets the fullest second.
+    /// Resets the fullest second.
     fn clear_peak(&self) {
         self.most.store(self.now(), Relaxed);
     }
 
-    /// Takes a counter's value, so many milliseconds after the one before. A counter that was cleared begins anew.
+    /// Samples a counter, so many milliseconds after the last sample. A counter that was cleared begins anew.
     fn note(&self, total: u64, elapsed_ms: u64) {
         let before = self.total.swap(total, Relaxed);
         self.before.store(before, Relaxed);
@@ -159,7 +159,7 @@ impl Rates {
         }
     }
 
-    /// Forgets the fullest seconds.
+    /// Resets the fullest seconds.
     pub(crate) fn clear_peaks(&self) {
         self.all().for_each(Rate::clear_peak);
         for rates in self.lock().values() {
@@ -168,7 +168,7 @@ impl Rates {
         }
     }
 
-    /// A backend's.
+    /// Rates of a backend.
     pub(crate) fn of_backend(&self, back: &Backend) -> Option<Arc<BackendRates>> {
         self.lock().get(&back.number).cloned()
     }
@@ -177,7 +177,7 @@ impl Rates {
         self.backends.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All but those of backends and servers.
+    /// All rates but those of backends and servers.
     fn all(&self) -> impl Iterator<Item = &Rate> {
         let fronts = self.frontends.iter().flat_map(|front| [&front.connections, &front.sessions, &front.requests]);
         let coding = [&self.compress_in, &self.compress_out, &self.decompress_in, &self.decompress_out];
@@ -187,18 +187,18 @@ impl Rates {
         fronts.chain(process)
     }
 
-    /// How many handshakes with clients went on with a session of before, in percent: of those since the look before the last, so that
-    /// those of one second count alike, wherever looks fall among them.
+    /// Percentage of handshakes with clients that resumed a session, of those since the sample before the last. So the
+    /// handshakes of a second count alike, wherever samples fall among them.
     pub(crate) fn tls_reuse_percent(&self) -> u64 {
         let handshakes = self.tls.client_handshakes.recent(COUNTERS.client_handshakes.load(Relaxed));
         let keys = self.tls.client_keys.recent(COUNTERS.client_keys());
         (100 * handshakes.saturating_sub(keys)).checked_div(handshakes).unwrap_or_default()
     }
 
-    /// Looks at all counters. `busy_us` is the time that the process has computed.
+    /// Samples all counters. `busy_us` is the time that the process has computed.
     fn note(&self, plan: &Plan, busy_us: u64, now: Instant) {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(now);
-        // What was counted before the first look, by a process before this one too (`stats-file`), came at no rate that is known.
+        // Counts before the first sample, by an earlier process too (`stats-file`), have no known rate.
         let elapsed_ms = last.map_or(u64::MAX, |last| now.saturating_duration_since(last).as_millis() as u64);
         let (mut connections, mut sessions, mut bytes_out, mut compress_in, mut compress_out) = (0, 0, 0, 0, 0);
         let (mut decompress_in, mut decompress_out) = (0, 0);
@@ -251,7 +251,7 @@ impl Rates {
     }
 }
 
-/// Looks at all counters once a second, for ever.
+/// Samples all counters once a second, for ever.
 pub(crate) async fn watch(context: Arc<Context>) {
     let mut tick = tokio::time::interval(EACH);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -17,27 +17,27 @@ use terse_proxy::plan::{Backend, Bind, Frontend, Plan};
 use terse_proxy::settings::Mode;
 use terse_tls::{Acceptor, Connector, HandshakeCounts};
 
-/// From where figures are looked at.
+/// Source and settings of figures.
 pub(crate) struct Sight<'a> {
     /// The proxies.
     pub(crate) plan: &'a Plan,
-    /// What happens in a second, where that is watched.
+    /// Rates per second, where they are sampled.
     pub(crate) rates: Option<&'a Rates>,
-    /// Whether the process has stopped to listen.
+    /// Whether the process has stopped listening.
     pub(crate) is_stopping: bool,
-    /// Whether addresses, cookies and algorithms are shown: HAProxy keeps them from those who may only look at what is no secret.
+    /// Whether addresses, cookies and algorithms are shown: HAProxy hides them from clients of the lowest level.
     pub(crate) legends: bool,
-    /// When.
+    /// Time of the figures.
     pub(crate) now: Instant,
 }
 
-/// Which rows are wanted.
+/// Selection of rows.
 pub(crate) struct Selection<'a> {
-    /// Of which proxies.
+    /// Filter of proxies.
     pub(crate) proxies: &'a dyn Fn(Half<'_>) -> bool,
-    /// Two to the power of each wanted kind's number.
+    /// Sum of two to the power of each wanted kind's number.
     pub(crate) kinds: i64,
-    /// A server's number, or an address's.
+    /// Number of a server or an address.
     pub(crate) server: Option<u32>,
     /// Only servers that are up.
     pub(crate) up: bool,
@@ -57,17 +57,18 @@ impl Selection<'_> {
     }
 }
 
-/// The rows of a selection, one at a time: those of thousands of servers are too much for one turn of a worker, and for memory.
+/// Iterator over the rows of a selection, one at a time: those of thousands of servers are too much for one turn of a
+/// worker, and for memory.
 pub(crate) struct Walk {
     steps: VecDeque<Step>,
-    /// Rows at most.
+    /// Limit of rows.
     left: usize,
 }
 
-/// What stands next.
+/// Next step.
 enum Step {
     Frontend(usize),
-    /// By its place among the plan's.
+    /// An address, by its place among the plan's.
     Address(usize),
     /// Servers of a backend, from this place on.
     Servers(Arc<Backend>, Vec<Arc<Server>>, usize),
@@ -75,7 +76,7 @@ enum Step {
 }
 
 impl Walk {
-    /// What is there now. Servers that come later are not on it.
+    /// Walks over the present proxies and servers. Servers that come later are not included.
     pub(crate) fn new(plan: &Plan, selection: &Selection<'_>) -> Walk {
         let mut steps = VecDeque::new();
         let backends = plan.backends.now();
@@ -87,7 +88,7 @@ impl Walk {
                     }
                     if selection.wants(Kind::Address) {
                         let binds = plan.binds.iter().enumerate().filter(|(_, bind)| bind.frontend == index);
-                        // One that is not counted on its own has no row.
+                        // An address that is not counted on its own has no row.
                         let counted = binds.filter(|(_, bind)| bind.tally.is_some());
                         let wanted = counted.filter(|(_, bind)| selection.server.is_none_or(|id| id == bind.id));
                         steps.extend(wanted.map(|(place, _)| Step::Address(place)));
@@ -108,7 +109,7 @@ impl Walk {
         Walk { steps, left: usize::MAX }
     }
 
-    /// Passes over so many rows, without making them.
+    /// Skips so many rows, without making them.
     pub(crate) fn skip(&mut self, mut rows: usize) {
         while rows > 0 {
             match self.steps.front_mut() {
@@ -124,12 +125,12 @@ impl Walk {
         }
     }
 
-    /// Ends after so many rows.
+    /// Sets the limit of rows.
     pub(crate) fn limit(&mut self, rows: usize) {
         self.left = rows;
     }
 
-    /// The next row; none behind the last.
+    /// The next row; `None` after the last.
     pub(crate) fn next(&mut self, sight: &Sight<'_>) -> Option<Row> {
         self.left = self.left.checked_sub(1)?;
         loop {
@@ -157,7 +158,7 @@ impl Walk {
 }
 
 impl Sight<'_> {
-    /// The rows of a selection, in the order of the configuration; a backend's servers stand before it.
+    /// The rows of a selection, in the order of the configuration; a backend's servers come before it.
     pub(crate) fn rows(&self, selection: &Selection<'_>) -> Vec<Row> {
         let mut walk = Walk::new(self.plan, selection);
         std::iter::from_fn(|| walk.next(self)).collect()
@@ -301,11 +302,12 @@ impl Sight<'_> {
         row
     }
 
-    /// What a server's row has in a column, beside what tells it from others: alone it costs a fraction of the row.
+    /// Figure in a column of a server's row, except for those that identify the server: alone it costs a fraction of
+    /// the row.
     pub(crate) fn of_server(&self, back: &Backend, server: &Server, column: Column) -> Option<Figure> {
         let settings = server.settings();
         let (check, last) = (&settings.check, || server.last_check());
-        // Checks rest in maintenance.
+        // Checks pause in maintenance.
         let is_checked = check.enabled && server.is_checked();
         let is_shown = is_checked && !server.admin().is_maint();
         let checked = || is_shown.then_some(());
@@ -359,7 +361,7 @@ impl Sight<'_> {
             Column::Throttle => Figure::small("MaPV", server.throttle_percent()?),
             Column::IdleLimit => Figure::limit(settings.pool.max_idle?),
             Column::IdleConnections | Column::SafeIdle => Figure::gauge(server.idle.shared()),
-            // What is kept has ended its last response well: there are no others.
+            // Idle connections have ended their last response well: there are no unsafe ones.
             Column::UnsafeIdle => Figure::gauge(0),
             Column::PrivateIdle => Figure::gauge(server.idle.own()),
             Column::UsedConnections => Figure::gauge(server.served()),
@@ -394,7 +396,7 @@ fn shown(address: &str) -> String {
     }
 }
 
-/// What frontends and backends have alike.
+/// Columns that frontends and backends share.
 fn half(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals, tally: &Tally) {
     common(row, name, service, kind, totals);
     row.set(Column::SplicedIn, Figure::counter(totals.spliced_in));
@@ -425,7 +427,7 @@ fn half(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals, t
     }
 }
 
-/// What addresses have too.
+/// Columns that addresses have, too.
 fn common(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals) {
     row.set(Column::Proxy, Figure::name(name));
     row.set(Column::Service, Figure::name(service));
@@ -445,7 +447,7 @@ fn common(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals)
     row.set(Column::Mode, mode(kind));
 }
 
-/// How long streams took, and when the last one came.
+/// Durations of streams, and the time of the last.
 fn durations(row: &mut Row, farm: &Farm, durations: &Durations, now: Instant) {
     if let Some(since) = farm.since_last_s(durations, now) {
         row.set(Column::LastSession, Figure::age(since));
@@ -463,7 +465,7 @@ fn duration(durations: &Durations, span: Span, most: bool) -> Figure {
     }
 }
 
-/// What the handshakes of some lines have come to.
+/// Handshake counts of some lines.
 fn handshakes<'a>(row: &mut Row, lines: impl Iterator<Item = &'a HandshakeCounts>) {
     let mut sums = [0; 5];
     for HandshakeCounts { made, resumed, failed, stapled, staple_failed } in lines {
@@ -491,7 +493,7 @@ fn mode(mode: Mode) -> Figure {
     Figure::text("CGSV", word)
 }
 
-/// When a server has a count to show.
+/// Condition under which a server has a count to show.
 #[derive(Clone, Copy)]
 pub(crate) enum Counted {
     Always,
@@ -501,7 +503,7 @@ pub(crate) enum Counted {
 }
 
 impl Counted {
-    /// Whether this server has.
+    /// Whether this server has it.
     pub(crate) fn holds(self, back: &Backend, server: &Server) -> bool {
         match self {
             Counted::Always => true,
@@ -512,7 +514,7 @@ impl Counted {
     }
 }
 
-/// What a server counts.
+/// Counts of a server, by column.
 pub(crate) const COUNTS: &[(Column, Count, Counted)] = &[
     (Column::Sessions, Count::Sessions, Counted::Always),
     (Column::BytesIn, Count::BytesIn, Counted::Always),

@@ -1,7 +1,7 @@
-//! What compression saves, and what it costs: `show compression json`, the console, its API and metrics have it from here.
+//! Savings and costs of compression: the source of `show compression json`, the console, its API and metrics.
 //!
-//! What was sent is counted on frontends alone: a backend's bytes are those of its frontend once more. A frontend that serves nothing but
-//! statistics is left out, so that a look at the figures does not change them.
+//! Sent bytes are counted on frontends alone: a backend's bytes are those of its frontend once more. A frontend that
+//! serves nothing but statistics is left out, so that a look at the figures does not change them.
 
 use crate::context::Context;
 use serde::Serialize;
@@ -13,39 +13,39 @@ use terse_compress::spent::{self, Site};
 use terse_compress::{Coding, Compression, Counters, Memory, Reason};
 use terse_proxy::plan::{Frontend, Plan};
 
-/// What compression saves, in bytes and microseconds.
+/// Savings of compression, in bytes and microseconds.
 #[derive(Serialize, Debug)]
 pub(crate) struct Savings {
     pub(crate) sent: Sent,
     pub(crate) compression: Totals,
-    /// Those that were used, or are configured somewhere.
+    /// Codings that were used, or are configured somewhere.
     pub(crate) codings: Vec<OfCoding>,
-    /// Those that were met, the heaviest first.
+    /// Reasons that occurred, the heaviest first.
     pub(crate) reasons: Vec<OfReason>,
     pub(crate) memory: Vec<OfMemory>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) queue: Option<OfQueue>,
-    /// Whether it is of the whole process.
+    /// Whether it covers the whole process.
     #[serde(skip)]
     pub(crate) is_whole: bool,
 }
 
-/// Everything that clients were sent.
+/// Bytes sent to clients.
 #[derive(Clone, Copy, Serialize, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) bytes: u64,
-    /// What it would have been without compression.
+    /// Number of bytes without compression.
     pub(crate) before: u64,
 }
 
 impl Sent {
-    /// Bytes that were sent, and of them bytes before and after compression.
+    /// From bytes sent, and of them bytes before and after compression.
     pub(crate) fn new(bytes: u64, bytes_in: u64, bytes_out: u64) -> Sent {
         Sent { bytes, before: bytes.saturating_add(bytes_in).saturating_sub(bytes_out) }
     }
 }
 
-/// All codings together.
+/// Totals of all codings.
 #[derive(Clone, Copy, Serialize, Debug)]
 pub(crate) struct Totals {
     pub(crate) answers: u64,
@@ -53,10 +53,10 @@ pub(crate) struct Totals {
     pub(crate) bytes_in: u64,
     #[serde(rename = "out")]
     pub(crate) bytes_out: u64,
-    /// Time in coders; of the whole process alone.
+    /// Time in coders; known for the whole process alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) coder_us: Option<u64>,
-    /// Time in coders that the memory of bodies spared; of the whole process alone.
+    /// Coders' time saved by the memory of bodies; known for the whole process alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) spared_us: Option<u64>,
 }
@@ -70,7 +70,7 @@ pub(crate) struct OfCoding {
     pub(crate) bytes_in: u64,
     #[serde(rename = "out")]
     pub(crate) bytes_out: u64,
-    /// Time in coders, wherever they work; of the whole process alone.
+    /// Time in coders at all sites; known for the whole process alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) coder_us: Option<u64>,
     #[serde(skip)]
@@ -84,13 +84,13 @@ impl OfCoding {
     }
 }
 
-/// Answers that were not compressed.
+/// Answers that were not compressed, by reason.
 #[derive(Clone, Copy, Serialize, Debug)]
 pub(crate) struct OfReason {
     pub(crate) name: &'static str,
     pub(crate) group: &'static str,
     pub(crate) answers: u64,
-    /// What clients were sent, heads included.
+    /// Bytes sent to clients, heads included.
     pub(crate) bytes: u64,
     #[serde(skip)]
     pub(crate) reason: Reason,
@@ -118,12 +118,12 @@ pub(crate) struct OfQueue {
 }
 
 impl Savings {
-    /// Of the whole process.
+    /// Savings of the whole process.
     pub(crate) fn of(context: &Context) -> Savings {
         Savings::within(context, None)
     }
 
-    /// Of the proxies with these names alone: without what proxies share.
+    /// Savings of the proxies with these names alone: without what proxies share.
     pub(crate) fn within(context: &Context, scope: Option<&dyn Fn(&str) -> bool>) -> Savings {
         let plan = &context.plan;
         let (sum, mut bytes) = (Counters::default(), 0);
@@ -152,23 +152,23 @@ impl Savings {
         }
     }
 
-    /// The thousandths of what would have been sent that were saved.
+    /// Saved part of the bytes without compression, in thousandths.
     pub(crate) fn saved_permille(&self) -> u64 {
         permille(self.sent.before.saturating_sub(self.sent.bytes), self.sent.before)
     }
 }
 
-/// The thousandths that a part is of a whole.
+/// Part of a whole, in thousandths.
 pub(crate) fn permille(part: u64, whole: u64) -> u64 {
     (u128::from(part) * 1000).checked_div(u128::from(whole)).map_or(0, |permille| permille.min(1000) as u64)
 }
 
-/// The frontends whose answers count.
+/// Frontends whose answers count.
 pub(crate) fn counted(plan: &Plan) -> impl Iterator<Item = &Frontend> {
     plan.frontends.iter().filter(|front| !serves_statistics_alone(plan, front))
 }
 
-/// Whether a frontend has a statistics page, and no server behind it.
+/// Whether a frontend has a statistics page, and no server.
 pub(crate) fn serves_statistics_alone(plan: &Plan, front: &Frontend) -> bool {
     let backends = plan.backends.now();
     let back = front.default_backend.and_then(|number| backends.iter().find(|back| back.number == number));
@@ -221,7 +221,7 @@ fn of_queue(queue: &terse_compress::Queue) -> OfQueue {
     OfQueue { waiting, jobs, full, mean_wait_us: numbers.mean_wait_us() }
 }
 
-/// All memories, by the first proxy that has each: `common` is the one that proxies share without a line that says so.
+/// All memories, by the first proxy that has each: `common` is the one that proxies share by default.
 pub(crate) fn memories(plan: &Plan) -> Vec<(Arc<str>, Arc<Memory>)> {
     let mut all: Vec<(Arc<str>, Arc<Memory>)> = plan.bodies.iter().map(|memory| ("common".into(), memory.clone())).collect();
     let backends = plan.backends.now();

@@ -22,8 +22,8 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// Answers commands on these sockets, and counts what happens in a second, until the process leaves: then it accepts nothing more, and
-/// returns once what was asked is answered. Dropping it ends all conversations.
+/// Answers commands on these sockets, and samples rates once a second, until the process leaves. Then it accepts
+/// nothing more, and returns once received commands are answered. Dropping it ends all conversations.
 ///
 /// # Errors
 /// A listener cannot be used.
@@ -50,7 +50,7 @@ pub async fn serve(sockets: Vec<(StatsSocket, Listener)>, context: Arc<Context>,
     Ok(())
 }
 
-/// Answers a client of the master until it goes.
+/// Answers a client of the master until it closes.
 pub async fn attend(stream: std::os::unix::net::UnixStream, manner: Manner, context: Arc<Context>) {
     let Ok(mut stream) = stream.set_nonblocking(true).and_then(|()| UnixStream::from_std(stream)) else { return };
     let mut client = Client::of_master(manner, context.settings.timeout());
@@ -59,7 +59,7 @@ pub async fn attend(stream: std::os::unix::net::UnixStream, manner: Manner, cont
     }
 }
 
-/// A socket that commands come over.
+/// A listening socket for commands.
 pub(crate) enum Accepting {
     Tcp(TcpListener),
     Unix(UnixListener),
@@ -88,7 +88,8 @@ impl Accepting {
     }
 }
 
-/// Accepts clients until the process leaves, and lets them talk, as many at a time as there is room for; returns when they have talked.
+/// Accepts clients until the process leaves, and runs their conversations, with a limit of concurrent ones; returns
+/// when they have ended.
 pub(crate) async fn accept<F>(listener: Accepting, room: Arc<Semaphore>, leave: Option<Leave>, talk: impl Fn(Accepted) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
@@ -114,7 +115,7 @@ where
                     drop(permit);
                 });
             }
-            // No descriptor or no memory: somebody else must let go first.
+            // No descriptor or no memory: others must be released first.
             Err(error) => {
                 EXHAUSTION.note(&error, Purpose::Command);
                 tokio::time::sleep(BREATH).await;
@@ -122,13 +123,13 @@ where
         }
         while clients.try_join_next().is_some() {}
     }
-    // Those that wait in the kernel are the next process's.
+    // Clients that wait in the kernel are the next process's.
     drop(listener);
     while clients.join_next().await.is_some() {}
 }
 
 async fn tcp(mut stream: TcpStream, mut client: Client, context: &Context) {
-    // The sockets themselves go over unix sockets only; whoever asks here gets nothing.
+    // The sockets themselves go over unix sockets only; a client here gets nothing.
     if converse(&mut stream, &mut client, context).await.is_ok() {
         linger(&mut stream).await;
     }
@@ -139,7 +140,7 @@ async fn unix(mut stream: UnixStream, mut client: Client, context: &Arc<Context>
         Ok(Ending::Close | Ending::Reload { .. }) => linger(&mut stream).await,
         Ok(Ending::HandOver) => {
             let (Ok(stream), context) = (stream.into_std(), context.clone()) else { return };
-            // Who asked and went away is nobody's loss.
+            // A client that has gone away needs no report.
             let _ = tokio::task::spawn_blocking(move || context.host.hand_over(&stream)).await;
         }
         Err(_) => {}
@@ -178,7 +179,7 @@ where
         let (line, mut payload) = line;
         let mut commands = words::split(&line).peekable();
         while let Some(command) = commands.next() {
-            // The payload belongs to the command that it stands behind.
+            // The payload belongs to the command that it follows.
             client.payload = payload.take_if(|_| commands.peek().is_none());
             let mut answer = client.answer(words::words(command), context);
             if let Some(waiting) = client.waiting.take() {
@@ -188,7 +189,7 @@ where
             if let Some(mut pieces) = client.pieces.take() {
                 while let Some(piece) = pieces.next() {
                     write(stream, &piece, client.timeout).await?;
-                    // Not every piece has lines to wait for.
+                    // A piece may be empty.
                     tokio::task::yield_now().await;
                 }
             }
@@ -207,7 +208,7 @@ where
     }
 }
 
-/// Waits for what a client wants to wait for, or until it has closed its side and nothing more was said. What it says meanwhile
+/// Waits for the client's condition, or until it has closed its side with no command left. What it sends meanwhile
 /// comes next.
 async fn wait<S>(stream: &mut S, waiting: &Waiting, input: &mut Input, more: bool, context: &Context) -> io::Result<Outcome>
 where
@@ -233,7 +234,7 @@ where
     }
 }
 
-/// What reading a line came to.
+/// Result of reading a line.
 pub(crate) enum Read {
     Line((Secret, Option<Secret>)),
     TooLong(&'static str),
@@ -264,7 +265,7 @@ where
     }
 }
 
-/// Shows a ring's events, and those that come, until the client says anything or goes, or the process leaves.
+/// Shows a ring's events, and those that come, until the client sends anything or closes, or the process leaves.
 async fn follow<S>(stream: &mut S, following: Following, client: &Client) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -326,15 +327,15 @@ pub(crate) async fn linger<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) {
     let _ = tokio::time::timeout(LINGER, drain).await;
 }
 
-/// How much is read at a time.
+/// Size of a read.
 const READ_BYTES: usize = 4096;
-/// How much of a ring is copied at a time.
+/// Number of bytes of a ring that are copied at a time.
 const FOLLOWED_BYTES: usize = 16 * 1024;
-/// How long nothing is accepted when the kernel has no descriptor for it.
+/// Pause of accepting when the kernel has no descriptor for it.
 const BREATH: Duration = Duration::from_millis(100);
-/// How long a client has to close once it was answered.
+/// Time that a client has to close after the answer.
 const LINGER: Duration = Duration::from_secs(1);
-/// How much more it may send until then.
+/// Number of bytes that it may send until then.
 const LINGER_BYTES: usize = 256 * 1024;
 
 #[cfg(test)]

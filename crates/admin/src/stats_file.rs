@@ -6,8 +6,8 @@
 //! // ...                    a comment
 //! ```
 //!
-//! The names of columns are those of `show stat`, so HAProxy's files can be read and terse's by HAProxy. What a file knows of things or
-//! columns that are not there is passed over, and so is what is no number.
+//! The names of columns are those of `show stat`, so HAProxy's files can be read, and terse's by HAProxy. Unknown
+//! subjects and columns are ignored, and so are values that are not numbers.
 
 use crate::figures::Column;
 use crate::rows::COUNTS;
@@ -20,10 +20,10 @@ use terse_balance::{Count, Server};
 use terse_proxy::counters::{Counter, Counters, Tally};
 use terse_proxy::plan::{Backend, Plan};
 
-/// The counters of a plan that has not begun to serve go on from where a file says.
+/// Sets the counters of a plan that has not begun to serve to the values of a file.
 ///
 /// # Errors
-/// It is no file of statistics, or larger than may be.
+/// It is not a file of statistics, or exceeds [`MOST_BYTES`].
 pub fn load(plan: &Plan, bytes: &[u8]) -> Result<(), String> {
     if bytes.len() as u64 > MOST_BYTES {
         return Err(format!("larger than {MOST_BYTES} bytes"));
@@ -31,7 +31,7 @@ pub fn load(plan: &Plan, bytes: &[u8]) -> Result<(), String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is no text")?;
     let known = Known::of(plan);
     let (mut side, mut columns): (Option<Side>, Vec<Option<Column>>) = (None, Vec::new());
-    // The last line for a thing holds.
+    // The last line for a subject counts.
     let mut last: HashMap<(Side, &str), Vec<(Column, u64)>> = HashMap::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")) {
         if let Some(head) = line.strip_prefix('#') {
@@ -49,7 +49,7 @@ pub fn load(plan: &Plan, bytes: &[u8]) -> Result<(), String> {
         }
     }
     for ((side, guid), found) in last {
-        // Of two values of one column the later one.
+        // Of two values of a column the later counts.
         let found: HashMap<usize, (Column, u64)> =
             found.into_iter().map(|(column, value)| (column as usize, (column, value))).collect();
         found.into_values().for_each(|(column, value)| known.set(side, guid, column, value));
@@ -81,10 +81,10 @@ pub(crate) fn dump(plan: &Plan) -> String {
     out
 }
 
-/// The most bytes of a file: thousands of times what a large configuration makes.
+/// Limit of a file: thousands of times the size for a large configuration.
 pub const MOST_BYTES: u64 = 64 << 20;
 
-/// Which half of the configuration a line is of: a `listen` has one in both.
+/// Half of the configuration that a line belongs to: a `listen` has a line in both.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Side {
     Front,
@@ -107,7 +107,7 @@ impl Side {
     }
 }
 
-/// What has a name.
+/// Subjects that have a name.
 struct Known<'a> {
     fronts: HashMap<String, &'a Tally>,
     backs: HashMap<Arc<str>, Arc<Backend>>,
@@ -157,13 +157,13 @@ impl<'a> Known<'a> {
     }
 }
 
-/// A counter of a proxy or an address.
+/// Storage of a counter of a proxy or an address.
 enum Place {
     Own(fn(&Counters) -> &Counter),
     Compression(fn(&terse_compress::Counters) -> &AtomicU64),
 }
 
-/// The columns that proxies and addresses count, and on which side.
+/// Columns that proxies and addresses count, and their sides.
 const TALLIED: &[(Column, &[Side], Place)] = &[
     (Column::Sessions, BOTH, Place::Own(|c| &c.sessions)),
     (Column::BytesIn, BOTH, Place::Own(|c| &c.bytes_in)),
@@ -198,7 +198,7 @@ const TALLIED: &[(Column, &[Side], Place)] = &[
     (Column::CacheHints, BOTH, Place::Own(|c| &c.cache_hints)),
 ];
 
-/// Those that servers count beside; a backend's are the sums of its servers' but for the times that it went down.
+/// Columns that servers count, too; a backend's are the sums of its servers', except for the times that it went down.
 const SERVERS: &[Column] = &[Column::FailedChecks, Column::WentDown, Column::Balanced, Column::Connects, Column::Reuses];
 
 const BOTH: &[Side] = &[Side::Front, Side::Back];

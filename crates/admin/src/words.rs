@@ -1,17 +1,17 @@
-//! A line's commands and their words: pure.
+//! Commands of a line and their words: pure.
 //!
-//! `;` ends a command, blanks part words, and a backslash takes the special meaning from the byte behind it.
+//! `;` ends a command, blanks separate words, and a backslash takes the special meaning from the byte after it.
 
 use std::fmt;
 use std::ops::Deref;
 use terse_tls::Secret;
 
-/// A line's commands as they are written, in order.
+/// Commands of a line as they are written, in order.
 pub(crate) fn split(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     parts(line, |byte| byte == b';')
 }
 
-/// What stands between bytes that part, where no backslash stands before them.
+/// Parts between separators that have no backslash before them.
 fn parts(text: &[u8], part: fn(u8) -> bool) -> impl Iterator<Item = &[u8]> {
     let mut escaped = false;
     text.split(move |byte| {
@@ -21,18 +21,19 @@ fn parts(text: &[u8], part: fn(u8) -> bool) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// A command of more than [`MOST_WORDS`] words.
+/// Error of a command with more than [`MOST_WORDS`] words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TooManyWords;
 
-/// A word of a command: its bytes, which may be a key. As text where it names something: what is not UTF-8 names nothing.
+/// A word of a command: its bytes, which may be a key. As text where it is a name: no name has bytes that are not
+/// UTF-8.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Word(Secret);
 
 impl Word {
-    /// A word without its backslashes.
+    /// Reads a word without its backslashes.
     fn read(written: &[u8]) -> Word {
-        // There is room from the beginning, so that it leaves nothing where it was.
+        // The capacity is there from the beginning, so that no copy is left in freed memory.
         let mut word = Vec::with_capacity(written.len());
         let mut bytes = written.iter();
         while let Some(byte) = bytes.next() {
@@ -46,12 +47,12 @@ impl Word {
         Word(Secret::from(bytes.to_vec()))
     }
 
-    /// As the client has sent it.
+    /// Bytes as the client sent them.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// As a name; no name has what stands for bytes that are not UTF-8.
+    /// The word as a name; no name has the replacement character for bytes that are not UTF-8.
     pub(crate) fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or("\u{fffd}")
     }
@@ -95,7 +96,7 @@ impl fmt::Display for Word {
     }
 }
 
-/// The words of one command. It may have none: it is answered with an empty line.
+/// Words of a command. It may have none: it is answered with an empty line.
 pub(crate) fn words(command: &[u8]) -> Result<Vec<Word>, TooManyWords> {
     let written = parts(command, |byte| matches!(byte, b' ' | b'\t')).filter(|part| !part.is_empty());
     let words: Vec<Word> = written.take(MOST_WORDS + 1).map(Word::read).collect();

@@ -5,13 +5,13 @@ use crate::words::Word;
 
 /// A command that is not built.
 pub(crate) struct Absent {
-    /// The words that it begins with.
+    /// Words that it begins with.
     pub(crate) name: &'static str,
-    /// Why, or what to use instead.
+    /// Reason, or a replacement.
     pub(crate) reason: &'static str,
 }
 
-/// The entry that some words mean. Of several the longest is meant.
+/// Entry that matches some words. The longest match wins.
 pub(crate) fn find(words: &[Word]) -> Option<&'static Absent> {
     let entries = ABSENT.iter().filter_map(|absent| Some((absent, command::behind(absent.name, words)?)));
     entries.min_by_key(|(_, args)| args.len()).map(|(absent, _)| absent)

@@ -1,4 +1,4 @@
-//! Authorities (`ca-file`), and what they have revoked (`crl-file`), exchanged while the process runs.
+//! Authorities (`ca-file`), and their revocations (`crl-file`), exchanged while the process runs.
 
 use super::certificate::{aborted, about, command, committed, file, listed, reason};
 use crate::answer::{Answer, Message, Outcome};
@@ -58,13 +58,13 @@ pub(super) const COMMANDS: &[Command] = &[
     ),
 ];
 
-/// Which of the two a command speaks of.
+/// Kind of file in a command.
 #[derive(Clone, Copy)]
 struct Kind {
     kind: TrustKind,
-    /// In commands: `ca-file`.
+    /// Name in commands: `ca-file`.
     word: &'static str,
-    /// In messages: `CA`.
+    /// Name in messages: `CA`.
     name: &'static str,
 }
 

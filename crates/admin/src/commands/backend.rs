@@ -87,7 +87,7 @@ fn delete(call: &mut Call<'_>) -> Outcome {
 /// Whether a backend can be removed now (`wait ... be-removable`).
 ///
 /// # Errors
-/// Why not, and whether that may change by itself.
+/// The reason, and whether it may go away by itself.
 pub(super) fn removable(context: &Context, named: &str) -> Result<(), (bool, &'static str)> {
     let backends = context.plan.backends.now();
     let backend = backends.named(named.as_bytes()).ok_or((false, UNKNOWN))?;

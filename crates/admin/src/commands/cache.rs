@@ -21,7 +21,8 @@ fn show(call: &mut Call<'_>) -> Outcome {
     Ok(Answer::Text(call.context.plan.caches.iter().map(|cache| lines(cache, now_ms)).collect()))
 }
 
-/// A line of the cache, and one of each response in it, in HAProxy's form. Its blocks are of a kilobyte; here bytes are counted.
+/// A line of the cache, and one for each response in it, in HAProxy's form. HAProxy's blocks are of a kilobyte; here
+/// bytes are counted.
 fn lines(cache: &Arc<Cache>, now_ms: i64) -> String {
     let pointer = Arc::as_ptr(cache).addr();
     let mut text = format!("{pointer:#x}: {} (shctx:{pointer:#x}, available blocks:{})\n", cache.name, cache.free_bytes() / 1024);
@@ -36,7 +37,7 @@ fn lines(cache: &Arc<Cache>, now_ms: i64) -> String {
             listed.key.short(),
             entry.selector_text(),
             size.div_ceil(1024),
-            // The list's own does not count.
+            // The list's own reference does not count.
             Arc::strong_count(entry) - 1,
             entry.fresh_s(now_ms)
         );

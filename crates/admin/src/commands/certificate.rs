@@ -1,4 +1,4 @@
-//! Certificates exchanged while the process runs: a transaction, whose end is a commit or an abort.
+//! Certificates exchanged while the process runs: a transaction, which ends by a commit or an abort.
 
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
@@ -37,7 +37,7 @@ pub(super) fn file<'a>(call: &Call<'a>, missing: &str) -> Result<&'a str, Messag
     }
 }
 
-/// What a change comes to that makes new contexts.
+/// Answer to a commit, which makes new contexts.
 pub(super) fn committed(name: &str, outcome: Result<usize, Refusal>) -> Outcome {
     let reason = match outcome {
         Ok(count) => return Ok(Answer::Text(format!("Committing {name}{}\nSuccess!\n", ".".repeat(count)))),
@@ -49,7 +49,7 @@ pub(super) fn committed(name: &str, outcome: Result<usize, Refusal>) -> Outcome 
     Err(Message::error(format!("{reason}\nCan't commit {name}!")))
 }
 
-/// What an abort comes to.
+/// Answer to an abort.
 pub(super) fn aborted(name: &str, outcome: Result<(), Refusal>) -> Outcome {
     match outcome {
         Ok(()) => Ok(Answer::Said(Message::info(format!("Transaction aborted for certificate '{name}'!")))),
@@ -63,7 +63,7 @@ pub(super) fn about(ongoing: &str, what: &str, name: &str) -> String {
     format!("The ongoing transaction is about '{ongoing}' but you are trying to {what} '{name}'")
 }
 
-/// Why something was refused that has no words of its own.
+/// Message of a refusal without a text of its own.
 pub(super) fn reason(refusal: Refusal) -> String {
     match refusal {
         Refusal::Payload(reason) | Refusal::Mismatch(reason) | Refusal::Contexts(reason) => reason,

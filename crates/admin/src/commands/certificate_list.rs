@@ -109,7 +109,7 @@ fn names(call: &mut Call<'_>) -> Outcome {
     Ok(Answer::Text(call.context.plan.vault.names(frontend, until)))
 }
 
-/// A time in seconds, or in the unit behind the number; here it may be years.
+/// A time in seconds, or in the unit after the number; here it may be years.
 fn seconds(text: &str) -> Option<i64> {
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let each = match unit {

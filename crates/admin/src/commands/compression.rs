@@ -1,4 +1,4 @@
-//! What compression has done. HAProxy has no such command.
+//! Figures of compression. HAProxy has no such command.
 
 use super::memory;
 use crate::answer::{Answer, Message, Outcome};
@@ -59,7 +59,7 @@ fn proxy(name: &str, side: &str, counters: &Counters, text: &mut String) {
     let _ = writeln!(text, "{name} {side} {responses} {bytes_in} {bytes_out} {bypassed} {reasons} {recalls} {hops}");
 }
 
-/// What each coding has done in the process, such as `coding gzip 10 5000 1200 830 0 0`.
+/// A line for each coding in the process, such as `coding gzip 10 5000 1200 830 0 0`.
 fn codings(call: &Call<'_>, text: &mut String) {
     let codings = Savings::of(call.context).codings;
     if codings.is_empty() {
@@ -83,7 +83,7 @@ struct Document<'a> {
     savings: &'a Savings,
 }
 
-/// Those that are not 0, such as `head:2,too-small:7`; a dash without any.
+/// Counts that are not 0, such as `head:2,too-small:7`; a dash without any.
 pub(super) fn counts(all: impl Iterator<Item = (&'static str, u64)>) -> String {
     let some: Vec<String> = all.filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name}:{count}")).collect();
     if some.is_empty() { "-".into() } else { some.join(",") }

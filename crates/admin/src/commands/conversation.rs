@@ -1,4 +1,4 @@
-//! The conversation itself: how it goes on, what the client may do, what commands there are.
+//! Conversation: its mode, the client's rights, the list of commands.
 
 use crate::answer::{Answer, Message, Outcome};
 use crate::client::{Client, Ending, Mode};
@@ -130,7 +130,7 @@ Usage: prompt [help | n | i | p | timed]*
 Without an argument: p, or if that was p, n; at a master i.
 ";
 
-/// Every word but `on` is off, as in HAProxy.
+/// Sets a mode: every argument but `on` is off, as in HAProxy.
 pub(crate) fn switch(mode: &mut bool, name: &str, args: &[Word]) -> Outcome {
     match args.first() {
         None => Ok(Answer::Said(Message::info(format!("{name} is {}", if *mode { "ON" } else { "OFF" })))),
@@ -166,7 +166,7 @@ fn show_sockets(call: &mut Call<'_>) -> Outcome {
     Ok(Answer::Text(sockets(&call.context.settings.sockets, "all")))
 }
 
-/// The list of some sockets, with who answers on them.
+/// List of some sockets, with the processes that answer on them.
 pub(crate) fn sockets(list: &[StatsSocket], processes: &str) -> String {
     let lines = list.iter().map(|socket| format!("{} {} {processes}\n", socket.address(), socket.level.word()));
     std::iter::once("# socket lvl processes\n".to_owned()).chain(lines).collect()

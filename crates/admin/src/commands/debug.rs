@@ -1,4 +1,4 @@
-//! What looks into a process for those who write it. Of HAProxy's family one command has a meaning here.
+//! Commands for developers. Of HAProxy's family only one has a meaning here.
 
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};

@@ -1,4 +1,4 @@
-//! What decoding has done. HAProxy has no such command.
+//! Figures of decoding. HAProxy has no such command.
 
 use super::compression::counts;
 use crate::answer::{Answer, Message, Outcome};
@@ -39,7 +39,8 @@ fn show(call: &mut Call<'_>) -> Outcome {
     Ok(Answer::Text(text))
 }
 
-/// A line such as `web frontend response 3 300 1000 1 0 accepted:2,not-coded:7`; a dash where nothing was left as it is.
+/// A line such as `web frontend response 3 300 1000 1 0 accepted:2,not-coded:7`; a dash where no message was left as it
+/// was.
 fn line(name: &str, side: &str, direction: &str, counters: &Side, text: &mut String) {
     let [decoded, bytes_in, bytes_out, bombs, broken] =
         [&counters.decoded, &counters.bytes_in, &counters.bytes_out, &counters.bombs, &counters.broken].map(|n| n.load(Relaxed));

@@ -1,4 +1,4 @@
-//! What compresses, and how it is. HAProxy has no such command.
+//! Engines of compression, and their states. HAProxy has no such command.
 
 use crate::answer::{Answer, Outcome};
 use crate::command::{Call, Command};
@@ -36,7 +36,7 @@ fn show(call: &mut Call<'_>) -> Outcome {
     Ok(Answer::Text(text))
 }
 
-/// A line; a dash where nothing is known. What is wrong is last, because it has blanks.
+/// A line; a dash where a value is unknown. The fault is last, because it has blanks.
 fn engine(lane: &Lane, text: &mut String) {
     let (settings, numbers, status, (waiting, flying)) = (lane.settings(), lane.numbers(), lane.status(), lane.depth());
     let known = |text: Option<String>| text.filter(|text| !text.is_empty()).unwrap_or_else(|| "-".into());

@@ -1,4 +1,4 @@
-//! Malformed messages: the last one of each proxy's requests and responses.
+//! Malformed messages: the last of each proxy's requests and responses.
 
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
@@ -51,7 +51,7 @@ fn date(zone: &Zone, at: SystemTime) -> String {
     format!("{:02}/{}/{:04}:{clock}", time.day, time.month_name(), time.year)
 }
 
-/// As HAProxy has it, but for what only HAProxy's buffers have. No line is empty: that would end the answer.
+/// As in HAProxy, except for figures of its own buffers. No line is empty: that would end the answer.
 fn entry(zone: &Zone, evidence: &Evidence, out: &mut String) {
     let named = |name: Option<&(_, u32)>| {
         name.map_or("<NONE> (#-1)".into(), |(name, id): &(std::sync::Arc<str>, u32)| format!("{name} (#{id})"))
@@ -71,7 +71,7 @@ fn entry(zone: &Zone, evidence: &Evidence, out: &mut String) {
     bytes(&evidence.bytes, out);
 }
 
-/// A line of a message a line; one that is long goes on in the next, with a `+`.
+/// A line of a message per line; a long line is continued in the next, with a `+`.
 fn bytes(bytes: &[u8], out: &mut String) {
     let (mut line, mut mark) = (0, ' ');
     let mut shown = String::new();
@@ -94,7 +94,7 @@ fn bytes(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// HAProxy's width of such lines, more or less.
+/// Approximate width of such lines, as in HAProxy.
 const LINE_WIDTH: usize = 68;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What rings hold: `show events`.
+//! Events of rings: `show events`.
 
 use crate::answer::{Answer, Message, Outcome};
 use crate::client::Following;

@@ -53,17 +53,17 @@ impl Talk {
         Talk { client: Client::new(socket, context.settings.timeout()), context }
     }
 
-    /// What a line of commands is answered.
+    /// Answer to a line of commands.
     pub(crate) fn says(&mut self, line: &str) -> String {
         self.says_bytes(line.as_bytes())
     }
 
-    /// What a line of bytes is answered.
+    /// Answer to a line of bytes.
     pub(crate) fn says_bytes(&mut self, line: &[u8]) -> String {
         words::split(line).map(|command| self.answer(words::words(command))).collect()
     }
 
-    /// What a line with a payload is answered.
+    /// Answer to a line with a payload.
     pub(crate) fn says_with(&mut self, line: &str, payload: &str) -> String {
         self.client.payload = Some(payload.to_owned().into());
         self.says(line)
@@ -74,12 +74,12 @@ impl Talk {
         let mut pieces = self.client.pieces.take();
         let mut bytes: Vec<u8> = std::iter::from_fn(|| pieces.as_mut()?.next()).flatten().collect();
         bytes.extend_from_slice(&answer);
-        // Bytes beyond ASCII that are no text are shown as `\xff`.
+        // Bytes beyond ASCII that are not UTF-8 are shown as `\xff`.
         String::from_utf8(bytes).unwrap_or_else(|error| error.into_bytes().escape_ascii().to_string())
     }
 }
 
-/// What commands see of a process with that configuration, and one stats socket.
+/// Context of a process with that configuration, and one stats socket.
 pub(crate) fn context(text: &str) -> Arc<Context> {
     let (plan, settings) = plan(&format!("global\n stats socket /run/terse.sock level admin expose-fd listeners\n{text}"));
     let process = Process {
@@ -128,7 +128,7 @@ fn plan(text: &str) -> (Plan, AdminSettings) {
     (plan.unwrap_or_else(|| panic!("{alerts:?}")), settings)
 }
 
-/// A program that hands over five bytes.
+/// A host whose listening sockets are five bytes.
 struct Program;
 
 impl Host for Program {

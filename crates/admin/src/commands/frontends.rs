@@ -1,4 +1,4 @@
-//! Frontends that an operator pauses, lets go on, or closes.
+//! Frontends that an operator pauses, resumes, or closes.
 
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};

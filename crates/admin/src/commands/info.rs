@@ -1,6 +1,6 @@
 //! `show info`: figures of the process, in HAProxy's order and places.
 //!
-//! What HAProxy counts of features that are not built shows as 0, which is true; what it says of its own insides has no line.
+//! HAProxy's counts of features that are not built show as 0, which is true; figures of its internals have no line.
 
 use crate::answer::{Answer, Outcome};
 use crate::command::{Call, Command};
@@ -45,17 +45,17 @@ fn show(call: &mut Call<'_>) -> Outcome {
     Ok(Answer::Text(out))
 }
 
-/// All lines: name, what it shows, and the figure.
+/// All lines: name, description, and the figure.
 pub(crate) fn figures(context: &Context) -> Vec<(&'static str, &'static str, Figure)> {
     let now = Snapshot::new(context, Instant::now(), false);
     ITEMS.iter().filter_map(|item| Some((item.name, item.text, (item.figure)(&now)?))).collect()
 }
 
-/// What the figures are made of.
+/// Source of the figures.
 struct Snapshot<'a> {
     context: &'a Context,
     uptime: Duration,
-    /// Whether times show parts of seconds.
+    /// Whether times have fractions of seconds.
     float: bool,
     connections: u64,
     requests: u64,
@@ -381,7 +381,7 @@ const ITEMS: &[Item] = &[
     }),
 ];
 
-/// Entries of maps and lists: those that were added, and those that are gone.
+/// Entries of maps and lists: those added, and those removed.
 fn patterns(s: &Snapshot<'_>) -> (Figure, Figure) {
     let all = s.context.plan.patterns.all();
     let counts = all.iter().map(|reference| reference.counts());
@@ -389,17 +389,18 @@ fn patterns(s: &Snapshot<'_>) -> (Figure, Figure) {
     (Figure::counter(added), Figure::counter(freed))
 }
 
-/// How many connections were ended at a limit of HTTP/2.
+/// Number of connections that were ended at a limit of HTTP/2.
 fn limit(name: &str) -> Figure {
     Figure::counter(HTTP2.ended_at(name))
 }
 
-/// Workers have no queue that they would not have gone through when somebody asks.
+/// Jobs in the queue of compression. Workers have no other queue: they have gone through theirs by the time of the
+/// command.
 fn waiting_jobs(s: &Snapshot<'_>) -> Option<Figure> {
     Some(Figure::gauge(s.context.queue.as_ref().map_or(0, |queue| queue.numbers().waiting.load(Relaxed))))
 }
 
-/// How many peers there are of which that holds.
+/// Number of peers for which `holds` is true.
 fn peers(context: &Context, holds: impl Fn(&Peer) -> bool) -> usize {
     let groups = context.plan.peers.iter().map(|circle| &circle.group);
     groups.flat_map(|group| &group.peers).filter(|peer| holds(peer)).count()

@@ -1,4 +1,4 @@
-//! What HAProxy shows of its insides, as far as this program has such: its memory, threads, descriptors and libraries.
+//! Internals that HAProxy shows, as far as this program has them: memory, threads, descriptors and libraries.
 
 use super::certificate::command;
 use crate::answer::{Answer, Message, Outcome};
@@ -99,7 +99,7 @@ fn device(call: &Call<'_>) -> Outcome {
     )))
 }
 
-/// The kernel's own account of them.
+/// List of descriptors by the kernel.
 fn descriptors(call: &Call<'_>) -> Outcome {
     let wanted = match call.arg(0) {
         "" => None,
@@ -110,7 +110,7 @@ fn descriptors(call: &Call<'_>) -> Outcome {
         .filter_map(|entry| {
             let entry = entry.ok()?;
             let number = entry.file_name().to_str()?.parse().ok()?;
-            // What lists them has one too, which is gone by now.
+            // The listing has a descriptor too, which is closed by now.
             let target = std::fs::read_link(entry.path()).ok()?;
             Some((number, target.to_string_lossy().into_owned()))
         })
@@ -120,7 +120,7 @@ fn descriptors(call: &Call<'_>) -> Outcome {
     if text.is_empty() { Err(Message::error("No such descriptor.")) } else { Ok(Answer::Text(text)) }
 }
 
-/// Files that code was loaded from, and where.
+/// Files that code was loaded from, and their addresses.
 fn libraries() -> Outcome {
     let maps = std::fs::read_to_string("/proc/self/maps").map_err(|error| Message::error(format!("/proc/self/maps: {error}")))?;
     let mut ranges: Vec<(u64, u64, &str)> = Vec::new();
@@ -138,7 +138,7 @@ fn libraries() -> Outcome {
     Ok(Answer::Text(ranges.into_iter().map(line).collect()))
 }
 
-/// JSON Schema of what `show info json` and `show stat json` answer.
+/// JSON Schema of the answers to `show info json` and `show stat json`.
 fn schema() -> String {
     let field = r#"{"type":"object","properties":{"pos":{"type":"integer","minimum":0},"name":{"type":"string"}},"required":["pos","name"]}"#;
     let tags = r#"{"type":"object","properties":{"origin":{"type":"string"},"nature":{"type":"string"},"scope":{"type":"string"}},"required":["origin","nature","scope"]}"#;

@@ -80,7 +80,7 @@ const MOST_NAME_BYTES: usize = 63;
 /// Whether a server can be removed now (`wait ... srv-removable`).
 ///
 /// # Errors
-/// Why not, and whether that may change by itself.
+/// The reason, and whether it may go away by itself.
 pub(super) fn removable(context: &Context, named: &str) -> Result<(), (bool, &'static str)> {
     let Some((backend, server)) = named.split_once('/') else { return Err((false, "Require 'backend/server'.")) };
     let Some(backend) = find(&context.plan, backend) else { return Err((false, "No such backend.")) };
@@ -102,7 +102,7 @@ const fn why(refused: NotRemoved) -> &'static str {
     }
 }
 
-/// HAProxy's words, where it has some.
+/// HAProxy's words, where they exist.
 const fn why_not_renamed(refused: NotRenamed) -> &'static str {
     match refused {
         NotRenamed::Referenced => "Cannot rename: server's name is statically referenced (use-server, track, or sample argument).",

@@ -25,7 +25,7 @@ fn clear(call: &mut Call<'_>) -> Outcome {
     Ok(Answer::Said(Message::info(format!("{bytes} bytes cleared."))))
 }
 
-/// Their lines, such as `common 67108864 1000 1 5 2 1 0 0 0 0`.
+/// Lines of the memories, such as `common 67108864 1000 1 5 2 1 0 0 0 0`.
 pub(super) fn show(plan: &Plan, text: &mut String) {
     let memories = memories(plan);
     if memories.is_empty() {

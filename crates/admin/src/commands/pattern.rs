@@ -1,4 +1,4 @@
-//! Maps and the patterns of ACLs, looked at and changed.
+//! Maps and the patterns of ACLs: shown and changed.
 
 use crate::answer::{Answer, Message, Outcome, Pieces};
 use crate::command::{Call, Command};
@@ -40,7 +40,7 @@ const fn command(name: &'static str, usage: &'static str, summary: &'static str,
     Command { name, usage, summary, level: Level::Admin, run }
 }
 
-/// Which of the two a command speaks of.
+/// Kind of reference in a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Map,
@@ -48,7 +48,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// In messages.
+    /// Name in messages.
     const fn word(self) -> &'static str {
         match self {
             Kind::Map => "map",
@@ -63,12 +63,12 @@ impl Kind {
         }
     }
 
-    /// What an argument names, by `#<id>` or by its name.
+    /// Reference that an argument names, by `#<id>` or by its name.
     fn find(self, call: &Call<'_>, name: &str) -> Result<Arc<Reference>, Message> {
         self.find_if(call, name, |reference| self.has(reference))
     }
 
-    /// The same, of either kind: as in HAProxy, some commands do not tell them apart.
+    /// Reference of either kind: as in HAProxy, some commands do not distinguish them.
     fn find_any(self, call: &Call<'_>, name: &str) -> Result<Arc<Reference>, Message> {
         self.find_if(call, name, Reference::is_used)
     }
@@ -90,7 +90,7 @@ fn version(args: &[Word]) -> Result<(Option<u32>, &[Word]), Message> {
     }
 }
 
-/// The number of an entry, if an argument names one as lists show it: `#0x1000`.
+/// Number of an entry, if an argument has the form of lists: `#0x1000`.
 fn entry(text: &str) -> Result<Option<u64>, Message> {
     let Some(digits) = text.strip_prefix("#0x") else { return Ok(None) };
     let malformed = || Message::error("Malformed identifier. Please use #<id> or <file>.");
@@ -117,7 +117,7 @@ fn show(call: &mut Call<'_>, kind: Kind) -> Outcome {
     Ok(Answer::Done)
 }
 
-/// How many entries are written at a time.
+/// Number of entries that are written at a time.
 const PIECE_ENTRIES: usize = 256;
 
 fn list(call: &Call<'_>, kind: Kind) -> String {
@@ -144,7 +144,7 @@ fn line(entry: &Entry) -> Vec<u8> {
     line
 }
 
-/// A line must stay one, and move no terminal; all else is shown as it is, text or not.
+/// Escapes bytes that could end the line or control the terminal; all else is shown as it is, text or not.
 fn shown(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().map(|byte| if byte.is_ascii_control() && *byte != b'\t' { b'.' } else { *byte }).collect()
 }
@@ -222,7 +222,7 @@ fn add(call: &mut Call<'_>, kind: Kind) -> Outcome {
 /// A key, and the value of a map.
 type Pair<'p> = (&'p [u8], Option<&'p [u8]>);
 
-/// An entry of each line that is not empty.
+/// An entry for each line that is not empty.
 fn payload_entries(payload: &[u8], kind: Kind) -> Result<Vec<Pair<'_>>, Message> {
     let lines = payload.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line).trim_ascii_start());
     lines

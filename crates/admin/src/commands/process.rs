@@ -1,4 +1,4 @@
-//! The process: its version, environment, and what was said about it.
+//! The process: its version, environment, and the messages about it.
 
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};

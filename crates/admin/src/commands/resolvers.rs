@@ -61,7 +61,7 @@ pub(super) fn statistics(plan: &Plan, words: &[Word]) -> String {
     out
 }
 
-/// The name that figures have; one differs from that of `show resolvers`.
+/// Column name of a figure; one differs from that of `show resolvers`.
 pub(crate) fn column(name: &'static str) -> &'static str {
     if name == "snd_error" { "send_error" } else { name }
 }

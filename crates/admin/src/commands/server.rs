@@ -114,14 +114,15 @@ fn set(call: &mut Call<'_>) -> Outcome {
 const USAGE: &str = "usage: set server <backend>/<server> addr | agent | agent-addr | agent-port | agent-send | check-addr | check-port \
     | fqdn | health | name | ssl | state | weight";
 
-/// What has an aim.
+/// Kind of check whose destination is changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
     Checks,
     Agent,
 }
 
-/// Sends checks, or questions to the agent, elsewhere: `<ip> [port <port>]`, or a port alone. Port 0 is the server's own.
+/// Changes the destination of checks or agent checks: `<ip> [port <port>]`, or a port alone. Port 0 is the server's
+/// own.
 fn aim(call: &Call<'_>, server: &Server, target: Target, ip: &str, port: &str) -> Outcome {
     let (is_there, absent) = match target {
         Target::Checks => (server.settings().check.enabled && server.is_checked(), "health checks are not enabled on this server"),
@@ -248,7 +249,7 @@ fn set_address(backend: &Backend, server: &Arc<Server>, args: &[Word], by: &str)
     Ok(Answer::Said(Message::info(changed.unwrap_or_else(|| "nothing changed".into()))))
 }
 
-/// A name in the DNS, which the resolvers of its line are asked for from now on.
+/// Sets a DNS name, which the resolvers of its line resolve from now on.
 fn set_name_in_dns(backend: &Backend, server: &Arc<Server>, name: &str) -> Outcome {
     if name.is_empty() {
         return Err(Message::error("set server <b>/<s> fqdn requires a FQDN."));
@@ -269,7 +270,7 @@ fn set_name_in_dns(backend: &Backend, server: &Arc<Server>, name: &str) -> Outco
     Ok(Answer::Said(Message::info(changed.unwrap_or_else(|| "no need to change the FQDN".into()))))
 }
 
-/// Sets a weight that a word gives: `7`, or `50%` of what the configuration says.
+/// Sets a weight from an argument: `7`, or `50%` of the configured weight.
 pub(super) fn set_weight(backend: &Backend, server: &Arc<Server>, word: &str) -> Outcome {
     let weight = weight(word, server.settings().weight).map_err(Message::error)?;
     backend.farm.set_weight(server, weight, Instant::now());

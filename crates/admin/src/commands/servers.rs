@@ -43,7 +43,7 @@ pub(super) const COMMANDS: &[Command] = &[
     },
 ];
 
-/// All backends, or the one that is named.
+/// All backends, or the named one.
 fn backends(call: &Call<'_>) -> Result<Vec<Arc<Backend>>, Message> {
     Ok(match call.args.first() {
         None => call.context.plan.backends.now().to_vec(),

@@ -34,10 +34,10 @@ pub(super) const COMMANDS: &[Command] = &[
     },
 ];
 
-/// Which streams are shown, and how.
+/// Selection and form of streams.
 #[derive(Default)]
 struct Wanted {
-    /// The only one.
+    /// ID of the only stream.
     id: Option<u64>,
     at_length: bool,
     least_age: Duration,
@@ -133,7 +133,7 @@ fn id(word: &str) -> Option<u64> {
     shown.ok()?.checked_sub(1)
 }
 
-/// What names and times of streams are found in.
+/// Names and times for streams.
 struct Shown<'a> {
     plan: &'a Plan,
     backends: &'a [Arc<Backend>],
@@ -142,7 +142,7 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// The backend; before one is chosen the one that its frontend is the other half of.
+    /// Backend; before one is chosen, that of its frontend's `listen`.
     fn backend(&self, listed: &Listed) -> Option<&Backend> {
         let chosen = listed.backend.and_then(|number| self.backends.iter().find(|backend| backend.number == number));
         chosen.or_else(|| self.plan.frontends.get(listed.frontend)?.own_backend.as_ref()).map(|backend| &**backend)
@@ -153,7 +153,7 @@ impl Shown<'_> {
         servers.iter().find(|server| Some(server.slot()) == listed.server).map(Arc::clone)
     }
 
-    /// As HAProxy has it; what only HAProxy's buffers and tasks have is 0 or empty.
+    /// A line as in HAProxy; figures of HAProxy's own buffers and tasks are 0 or empty.
     fn line(&self, listed: &Listed, out: &mut String) {
         let frontend = self.plan.frontends.get(listed.frontend).map_or("", |frontend| &frontend.name);
         let backend = self.backend(listed).map_or("<NONE>", |backend| &backend.name);
@@ -175,7 +175,7 @@ impl Shown<'_> {
         );
     }
 
-    /// The same at length, as far as there is something to say.
+    /// Several lines, with the figures that exist here.
     fn at_length(&self, listed: &Listed, out: &mut String) {
         let since = self.now.checked_sub(listed.age).and_then(|at| at.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
         let time = self.zone.at(i64::try_from(since.as_secs()).unwrap_or_default());

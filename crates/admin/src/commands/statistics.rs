@@ -17,20 +17,20 @@ pub(super) const COMMANDS: &[Command] = &[Command {
     run: show,
 }];
 
-/// Which rows are wanted, and how.
+/// Selection and form of rows.
 struct Wish<'a> {
-    /// A proxy's number.
+    /// Number of a proxy.
     proxy: Option<u32>,
-    /// Two to the power of each wanted kind's number.
+    /// Sum of two to the power of each wanted kind's number.
     kinds: i64,
-    /// A server's number.
+    /// Number of a server.
     server: Option<u32>,
     /// Only servers that are up.
     up: bool,
     /// No servers in maintenance.
     no_maint: bool,
     form: Form,
-    /// Each figure comes with a text.
+    /// Whether each figure has a description.
     texts: bool,
     call: &'a Call<'a>,
 }
@@ -91,14 +91,14 @@ impl<'a> Wish<'a> {
                 "desc" => wish.texts = true,
                 "up" => wish.up = true,
                 "no-maint" => wish.no_maint = true,
-                // HAProxy lets other words pass.
+                // HAProxy ignores other arguments.
                 _ => {}
             }
         }
         Ok(wish)
     }
 
-    /// The number of a proxy that a name or number means; `None` for all of them. A number need not be one that there is.
+    /// Number of a proxy, by its name or number; `None` for all of them. A number need not exist.
     fn find(&self, word: &str) -> Result<Option<u32>, Message> {
         match word.parse::<i64>() {
             Ok(id) => Ok(u32::try_from(id).ok()),

@@ -92,7 +92,7 @@ fn wrong(act: Act) -> Message {
 /// Shows or removes all entries that pass the filters.
 fn several(call: &mut Call<'_>, table: &Arc<Table>, filters: Vec<Filter>, act: Act, now_ms: u64) -> Outcome {
     if act != Act::Show {
-        // What is tracked stays.
+        // Tracked entries stay.
         let clear = |_: &mut String, table: &Table, entry: &Arc<Entry>| _ = table.remove(entry);
         call.client.pieces = Some(walk(table.clone(), String::new(), filters, now_ms, clear));
         return Ok(Answer::Done);
@@ -107,7 +107,8 @@ fn several(call: &mut Call<'_>, table: &Arc<Table>, filters: Vec<Filter>, act: A
     Ok(Answer::Done)
 }
 
-/// Visits the entries that pass the filters, some at a time: all at once could be much, and take long even if none passes.
+/// Visits the entries that pass the filters, some at a time: all at once could be much, and take long even if none
+/// passes.
 fn walk(
     table: Arc<Table>,
     head: String,
@@ -135,10 +136,10 @@ fn walk(
     })
 }
 
-/// How many entries are visited at a time.
+/// Number of entries that are visited at a time.
 const PIECE_ENTRIES: usize = 256;
 
-/// Shows, sets or removes one entry; one that is not there is no mistake.
+/// Shows, sets or removes an entry; a missing entry is no mistake.
 fn one(call: &Call<'_>, table: &Table, entry: Option<Arc<Entry>>, rest: &[Word], act: Act, now_ms: u64) -> Outcome {
     if matches!(table.settings().key, KeyKind::Binary(_)) {
         let doing = match act {
@@ -187,7 +188,7 @@ fn set(table: &Table, entry: &Entry, words: &[Word], now_ms: u64) -> Outcome {
     Ok(Answer::Done)
 }
 
-/// The kind of data of that name, which the table must store; counters that it keeps by number go by their own names as well.
+/// Kind of data of that name, which the table must store; counters by number go by their own names as well.
 fn stored(table: &Table, name: &str) -> Result<(Data, u32), &'static str> {
     let (data, element) = Data::numbered(name).ok_or("Unknown data type")?;
     let named = match data {
@@ -206,7 +207,8 @@ fn by_key(table: &Table, word: Option<&Word>, act: Act, now_ms: u64) -> Result<O
     let word = word.ok_or_else(|| Message::error("Key value expected"))?;
     let kind = table.settings().key;
     let key = match kind {
-        // Either family is understood, and made the table's; what stands after an address is not passed over, as in traffic.
+        // Either family is accepted, and converted to the table's; text after an address is not ignored, unlike in
+        // traffic.
         KeyKind::Ip | KeyKind::Ipv6 => cast::whole_addr(word.bytes()).map(Value::Addr),
         _ => Some(Value::str(word.bytes())),
     };
@@ -219,7 +221,7 @@ fn by_key(table: &Table, word: Option<&Word>, act: Act, now_ms: u64) -> Result<O
     entry.ok_or_else(|| Message::error("Invalid key"))?.ok_or_else(|| Message::error("Unable to allocate a new entry"))
 }
 
-/// The entry that a dump has shown under this number.
+/// Entry that a dump has shown under this number.
 fn by_pointer(table: &Table, word: Option<&Word>, now_ms: u64) -> Result<Arc<Entry>, Message> {
     let digits = word.and_then(|word| word.strip_prefix("0x"));
     let digits = digits.ok_or_else(|| Message::error("Pointer expected (0xffff notation)"))?;
@@ -292,7 +294,7 @@ fn write_entry(text: &mut String, table: &Table, entry: &Arc<Entry>, now_ms: u64
     for Stored { data, elements, period_ms } in table.layout().stored() {
         for element in 0..elements {
             text.push(' ');
-            // The number stands before the rest of the name: `gpc3_rate`.
+            // The number comes before the rest of the name: `gpc3_rate`.
             match (data.is_array(), data.name().split_once('_')) {
                 (false, _) => text.push_str(data.name()),
                 (true, None) => text.push_str(&format!("{data}{element}")),
@@ -335,7 +337,7 @@ fn shown_name(name: &str) -> String {
     shown
 }
 
-/// Text without anything that could end a line or a word.
+/// Text without bytes that could end a line or a word.
 fn write_text(text: &mut String, bytes: &[u8]) {
     for byte in bytes {
         match byte {

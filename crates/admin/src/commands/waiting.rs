@@ -17,16 +17,16 @@ pub(super) const COMMANDS: &[Command] = &[Command {
     run: wait,
 }];
 
-/// What a client waits for.
+/// Condition that a client waits for.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
-    /// Until when at most.
+    /// Latest end of the wait.
     pub(crate) until: Instant,
-    /// What is to be removable.
+    /// Subject that is to be removable.
     removable: Option<Named>,
 }
 
-/// What is to be removable, by its name.
+/// Subject that is to be removable, by its name.
 #[derive(Clone, Debug)]
 enum Named {
     Server(String),
@@ -34,7 +34,7 @@ enum Named {
 }
 
 impl Waiting {
-    /// Whether it is over, and what there is to say then. `None`: not yet.
+    /// Outcome of the wait, if it is over. `None`: not yet.
     pub(crate) fn outcome(&self, context: &Context, now: Instant) -> Option<Outcome> {
         let removable = self.removable.as_ref().map(|named| match named {
             Named::Server(server) => membership::removable(context, server),
@@ -52,17 +52,17 @@ impl Waiting {
         })
     }
 
-    /// How long to the next look.
+    /// Time to the next look.
     pub(crate) fn pause(&self, now: Instant) -> Duration {
         let left = self.until.saturating_duration_since(now);
         if self.removable.is_some() { left.min(LOOK) } else { left }
     }
 }
 
-/// How often is looked whether what a client waits for has come.
+/// Interval of looks whether the condition holds.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What a client hears that has closed its side and said nothing more.
+/// Message for a client that has closed its side with no command left.
 pub(crate) fn interrupted() -> Outcome {
     Err(Message::error("Interrupted."))
 }

@@ -8,15 +8,15 @@ macro_rules! columns {
         pub(crate) enum Column { $($variant,)* }
 
         impl Column {
-            /// All of them, in their order.
+            /// All columns, in their order.
             pub(crate) const ALL: &'static [Column] = &[$(Column::$variant,)*];
 
-            /// Its name.
+            /// Name of the column.
             pub(crate) const fn name(self) -> &'static str {
                 match self { $(Column::$variant => $name,)* }
             }
 
-            /// What it shows.
+            /// Description of the column.
             pub(crate) const fn text(self) -> &'static str {
                 match self { $(Column::$variant => $text,)* }
             }

@@ -1,4 +1,5 @@
-//! Lines of fields between commas (RFC 4180): a text with a comma, a quote or a line end stands in quotes, quotes in it are doubled.
+//! Lines of fields between commas (RFC 4180): a text with a comma, a quote or a line end is quoted, quotes in it are
+//! doubled.
 
 use super::{Column, Row};
 use std::fmt::Write;
@@ -13,7 +14,7 @@ pub(crate) fn header(out: &mut String) {
     out.push('\n');
 }
 
-/// The line of a row. Every field, the last one too, has a comma behind it.
+/// Line of a row. Every field, the last too, has a comma after it.
 pub(crate) fn line(row: &Row, out: &mut String) {
     for (column, figure) in row.cells() {
         match figure {
@@ -40,7 +41,7 @@ mod tests {
     use crate::figures::{Figure, Kind};
     use proptest::prelude::*;
 
-    /// The fields of a line, as another reader of the format understands it.
+    /// Fields of a line, as another reader of the format parses it.
     fn fields(line: &str) -> Vec<String> {
         let (mut fields, mut field, mut quoted) = (Vec::new(), String::new(), false);
         let mut chars = line.chars().peekable();

@@ -49,7 +49,7 @@ fn list<T>(items: impl Iterator<Item = T>, out: &mut String, mut write: impl FnM
     out.push(']');
 }
 
-/// All of a figure's object but its beginning.
+/// Rest of a figure's object, after its beginning.
 fn body(place: usize, name: &str, figure: &Figure, out: &mut String) {
     let (origin, nature, scope) = figure.marks.words();
     let _ = write!(out, "\"field\":{{\"pos\":{place},\"name\":\"{name}\"}},\"processNum\":1,\"tags\":{{\"origin\":\"{origin}\",");

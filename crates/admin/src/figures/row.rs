@@ -2,7 +2,7 @@
 
 use super::{Column, Figure};
 
-/// What a line is about.
+/// Subject of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// A frontend.
@@ -18,17 +18,17 @@ pub(crate) enum Kind {
 /// The figures of a proxy's half, a server or an address.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
-    /// What it is about.
+    /// Subject.
     pub(crate) kind: Kind,
-    /// The proxy's number.
+    /// Number of the proxy.
     pub(crate) proxy: u32,
-    /// The server's or the address's number; 0 for a proxy's half.
+    /// Number of the server or the address; 0 for a proxy's half.
     pub(crate) id: u32,
     cells: Vec<Option<Figure>>,
 }
 
 impl Row {
-    /// A row that knows what it is about and nothing else.
+    /// A row with its subject and no other figure.
     pub(crate) fn new(kind: Kind, proxy: u32, id: u32) -> Row {
         let mut row = Row { kind, proxy, id, cells: vec![None; Column::ALL.len()] };
         row.set(Column::Process, Figure::small("KGPV", 1));
@@ -38,24 +38,24 @@ impl Row {
         row
     }
 
-    /// Fills a cell.
+    /// Sets a cell.
     pub(crate) fn set(&mut self, column: Column, figure: Figure) {
         self.cells[column as usize] = Some(figure);
     }
 
-    /// What stands in a column.
+    /// Figure in a column.
     pub(crate) fn get(&self, column: Column) -> Option<&Figure> {
         self.cells[column as usize].as_ref()
     }
 
-    /// The columns with what stands in them; an unknown figure is `None`.
+    /// Columns with their figures; an unknown figure is `None`.
     pub(crate) fn cells(&self) -> impl Iterator<Item = (Column, Option<&Figure>)> {
         Column::ALL.iter().copied().zip(self.cells.iter().map(Option::as_ref))
     }
 }
 
 impl Kind {
-    /// Its number in the column `type`; two to the power of it selects it in `show stat`.
+    /// Number in the column `type`; two to the power of it selects it in `show stat`.
     pub(crate) const fn number(self) -> u8 {
         match self {
             Kind::Frontend => 0,
@@ -65,7 +65,7 @@ impl Kind {
         }
     }
 
-    /// Its letter in typed lines.
+    /// Letter in typed lines.
     pub(crate) const fn letter(self) -> char {
         match self {
             Kind::Frontend => 'F',
@@ -75,7 +75,7 @@ impl Kind {
         }
     }
 
-    /// Its name in JSON.
+    /// Name in JSON.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Kind::Frontend => "Frontend",

@@ -3,7 +3,7 @@
 use super::{Figure, Row};
 use std::fmt::Write;
 
-/// The lines of a row; with `texts` each ends in what it shows.
+/// Lines of a row; with `texts` each ends in its description.
 pub(crate) fn row(row: &Row, texts: bool, out: &mut String) {
     for (column, figure) in row.cells() {
         let Some(figure) = figure else { continue };
@@ -12,7 +12,7 @@ pub(crate) fn row(row: &Row, texts: bool, out: &mut String) {
     }
 }
 
-/// One line: `<place>.<name>.1:<marks>:<type>:<value>[:"<text>"]`; the 1 is the process's number.
+/// A line: `<place>.<name>.1:<marks>:<type>:<value>[:"<text>"]`; the 1 is the process's number.
 pub(crate) fn line(place: usize, name: &str, figure: &Figure, text: Option<&str>, out: &mut String) {
     let _ = write!(out, "{place}.{name}.1:{}:{}:{}", figure.marks.0, figure.value.kind(), figure.value);
     if let Some(text) = text {

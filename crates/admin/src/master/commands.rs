@@ -1,7 +1,7 @@
 //! The master's own commands.
 //!
-//! Those of [`CLIENT`] are about the client, whose commands may go to any process: the master takes them wherever they would go, and
-//! answers nothing when they are done.
+//! Those of [`CLIENT`] are about the client, whose commands may go to any process. The master takes them wherever they
+//! would go, and answers nothing when they are done.
 
 use super::{Office, Stage, Worker};
 use crate::answer::{Answer, Message, Outcome, render};
@@ -21,7 +21,7 @@ pub(super) fn is_about_the_client(words: &[Word]) -> bool {
     command::find_in(&[CLIENT], words).is_some()
 }
 
-/// The answer of the master to a command, as it is sent.
+/// Answer of the master to a command, as it is sent.
 pub(super) fn answer(words: Result<Vec<Word>, TooManyWords>, client: &mut Client, office: &Office) -> Secret {
     let words = match words {
         Ok(words) if words.is_empty() => return Secret::default(),
@@ -42,7 +42,7 @@ pub(super) fn answer(words: Result<Vec<Word>, TooManyWords>, client: &mut Client
     }
 }
 
-/// What is said about words that are no command of the master's.
+/// Message for an unknown command of the master.
 fn unknown(words: &[Word]) -> Message {
     let known = command::find(words).map(|(command, _)| command.name);
     match known.or_else(|| absent::find(words).map(|absent| absent.name)) {
@@ -117,7 +117,7 @@ const OWN: &[Command<Office>] = &[
         usage: "@[1 | !<pid> | master] [<command>]",
         summary: "send a command, or all that follow, to the worker that serves, to that process, to the master",
         level: Level::User,
-        // The way of a command is known before commands are looked up.
+        // The target of a command is known before commands are looked up.
         run: |_| Ok(Answer::Done),
     },
     Command {
@@ -185,13 +185,13 @@ const OWN: &[Command<Office>] = &[
     },
 ];
 
-/// The conversation does it, and ends.
+/// Ends the conversation, which then reloads.
 fn reload(call: &mut Call<'_, Office>, hard: bool) -> Outcome {
     call.client.ending = Some(Ending::Reload { hard });
     Ok(Answer::Done)
 }
 
-/// Lines as an answer may hold them.
+/// Lines without the empty ones, which would end the answer.
 pub(super) fn without_empty_lines(text: &str) -> String {
     text.lines().filter(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect()
 }

@@ -1,6 +1,7 @@
 //! A client's conversation with the master.
 //!
-//! Unlike a stats socket's it goes on behind a line until the client goes, and asks for each command rather than each line.
+//! Unlike that of a stats socket it goes on after a line until the client closes, and prompts for each command rather
+//! than each line.
 
 use super::{Office, commands, relay, route};
 use crate::answer::{Message, render};
@@ -22,7 +23,7 @@ pub(super) struct Conversation<'a, S> {
     client: Client,
     office: &'a Office,
     input: Input,
-    /// The worker that commands without a prefix go to; `None`: they are the master's.
+    /// Worker for commands without a prefix; `None`: the master.
     here: Option<u32>,
 }
 
@@ -34,12 +35,12 @@ impl Client {
 }
 
 impl<'a, S: AsyncRead + AsyncWrite + Unpin> Conversation<'a, S> {
-    /// A conversation that begins.
+    /// Begins a conversation.
     pub(super) fn new(stream: &'a mut S, client: Client, office: &'a Office) -> Conversation<'a, S> {
         Conversation { stream, client, office, input: Input::default(), here: None }
     }
 
-    /// Answers until the client goes or is sent away.
+    /// Answers until the client closes or is sent away.
     ///
     /// # Errors
     /// The client went away, or was silent for too long.
@@ -57,7 +58,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Conversation<'a, S> {
             }
             let mut commands = words::split(&line).peekable();
             while let Some(command) = commands.next() {
-                // The payload belongs to the command that it stands behind.
+                // The payload belongs to the command that it follows.
                 let payload = payload.take_if(|_| commands.peek().is_none());
                 if self.take(command, payload).await?.is_break() {
                     return Ok(());
@@ -67,7 +68,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Conversation<'a, S> {
         }
     }
 
-    /// A command: the master's, or a worker's.
+    /// Carries out a command: the master's, or a worker's.
     async fn take(&mut self, command: &[u8], payload: Option<Secret>) -> io::Result<ControlFlow<()>> {
         let (target, command, prefixed) = match route::prefix(command) {
             None => (self.here, command, false),
@@ -108,8 +109,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Conversation<'a, S> {
         }
     }
 
-    /// A line for a worker, whose client this one is until the worker ends the conversation. Without a command it is one with more
-    /// lines.
+    /// Passes a line to a worker, which answers until it ends the conversation. A line without a command opens a
+    /// conversation of more lines.
     async fn pass_line(&mut self, designation: &[u8], line: &[u8], payload: Option<Secret>) -> io::Result<()> {
         let pid = match self.office.find(designation) {
             Ok(Some(pid)) => pid,
@@ -127,7 +128,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Conversation<'a, S> {
         }
     }
 
-    /// The end of a line, and its payload as it has come.
+    /// Appends the end of a line, and its payload as it came.
     fn append_payload(&self, line: &mut Secret, payload: Option<Secret>) {
         if let Some(payload) = payload {
             let mark = self.input.mark();
@@ -136,9 +137,9 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Conversation<'a, S> {
         line.extend(b"\n");
     }
 
-    /// The connection closes behind it, whatever came of it.
+    /// Reloads; the connection closes after it, whatever the outcome.
     async fn reload(&mut self, hard: bool) -> io::Result<()> {
-        // A master that ends tells nothing any more.
+        // A master that ends sends no outcome any more.
         let Ok(reloaded) = self.office.overseer.reload(hard).await else { return Ok(()) };
         let mut text = format!("Success={}\n", u8::from(reloaded.success));
         let log = commands::without_empty_lines(&reloaded.log);

@@ -1,6 +1,6 @@
-//! From a client to a worker and back.
+//! Relay between a client and a worker.
 //!
-//! Trouble with the client is an error, and ends its conversation; trouble with the worker is a message for the client.
+//! A failure of the client is an error, and ends its conversation; a failure of the worker is a message for the client.
 
 use super::Office;
 use crate::answer::Message;
@@ -13,10 +13,10 @@ use terse_tls::Secret;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-/// Whom a command goes to, and how its client is presented there.
+/// Target process of a command, and the client's settings there.
 type Addressee = (u32, Manner);
 
-/// Sends one command, and passes its answer on.
+/// Sends a command, and relays its answer.
 pub(super) async fn command<S>(
     stream: &mut S,
     client: &Client,
@@ -31,7 +31,7 @@ where
         Ok(worker) => worker,
         Err(trouble) => return Ok(Err(trouble)),
     };
-    // Commands that wait for more of the client find that there is none.
+    // Commands that wait for more input of the client find its end.
     let _ = worker.shutdown().await;
     let (mut bytes, mut silent) = (Secret::zeros(PIECE_BYTES), true);
     loop {
@@ -45,7 +45,8 @@ where
     }
 }
 
-/// Sends a line, and passes on what the worker answers and what else the client says, until the worker ends the conversation.
+/// Sends a line, and relays the worker's answers and the client's further input, until the worker ends the
+/// conversation.
 pub(super) async fn line<S>(
     stream: &mut S,
     client: &Client,
@@ -63,7 +64,7 @@ where
     let (mut asked, mut answered, mut listens) = (Secret::zeros(PIECE_BYTES), Secret::zeros(PIECE_BYTES), true);
     loop {
         tokio::select! {
-            // What has come goes before what did not.
+            // Received data is handled before deadlines.
             biased;
             read = worker.read(&mut answered) => match read {
                 Ok(0) | Err(_) => return Ok(Ok(())),
@@ -74,13 +75,13 @@ where
                     listens = false;
                     let _ = worker.shutdown().await;
                 }
-                // A worker that has just ended the conversation does not read any more: its end is what is read next.
+                // A worker that has just ended the conversation does not read any more: its end is read next.
                 n => match write(&mut worker, &asked[..n], PATIENCE).await {
                     Err(error) if error.kind() == io::ErrorKind::TimedOut => return Ok(Err(no_answer(to))),
                     _ => {}
                 },
             },
-            // Before that the client waits for as long as it likes: it can go.
+            // While the client's side is open it waits for as long as it likes: it can close.
             () = tokio::time::sleep(PATIENCE), if !listens => return Ok(Err(no_answer(to))),
         }
     }
@@ -105,7 +106,7 @@ fn gone((pid, _): Addressee) -> Message {
     Message::error(format!("Process {pid} went away without an answer."))
 }
 
-/// How long a worker may be silent.
+/// Limit of a worker's silence.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How much is passed on at a time.
+/// Size of a relayed piece.
 const PIECE_BYTES: usize = 16 * 1024;

@@ -1,25 +1,25 @@
-//! Whose command it is: prefixes of commands and lines. Pure.
+//! Targets of commands: prefixes of commands and lines. Pure.
 //!
 //! ```text
 //! @            the master, as are @master and @0
 //! @1           the worker that serves
-//! @!<pid>      the worker of that number, also one that leaves
+//! @!<pid>      the worker of that process ID, also one that leaves
 //! @@...        the same before a whole line
 //! ```
 
-/// Whom a prefix means.
+/// Target of a prefix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Target {
     /// The master.
     Master,
     /// The worker that serves.
     Serving,
-    /// The worker of that number.
+    /// The worker of that process ID.
     Process(u32),
 }
 
 impl Target {
-    /// Whom the text behind the `@` means; `None` when it is nobody that there could be.
+    /// Target of the text after the `@`; `None` when it names no possible target.
     pub(super) fn of(designation: &[u8]) -> Option<Target> {
         match designation {
             b"" | b"master" | b"0" => Some(Target::Master),
@@ -32,12 +32,12 @@ impl Target {
     }
 }
 
-/// The text behind a command's `@`, and the command behind that; `None` for a command without a prefix.
+/// The text after a command's `@`, and the command after that; `None` for a command without a prefix.
 pub(super) fn prefix(command: &[u8]) -> Option<(&[u8], &[u8])> {
     command.trim_ascii_start().strip_prefix(b"@").map(designation)
 }
 
-/// The text behind a line's `@@`, and the line behind that; `None` for a line without it.
+/// The text after a line's `@@`, and the line after that; `None` for a line without it.
 pub(super) fn whole_line(line: &[u8]) -> Option<(&[u8], &[u8])> {
     line.trim_ascii_start().strip_prefix(b"@@").map(designation)
 }

@@ -1,4 +1,4 @@
-//! Conversations with a master whose workers are tasks, or nobody at all. Time stands still but for those who wait for it.
+//! Conversations with a master whose workers are tasks, or silent. Time stands still except for tests that wait for it.
 
 use super::*;
 use crate::commands::fixture::{WEB, context};
@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
-/// A master with a worker that serves (7), one that leaves (5), one that starts (9) and one that serves nobody (6).
+/// A master with a worker that serves (7), one that leaves (5), one that starts (9) and one that is silent (6).
 struct Staff {
     worker: Arc<Context>,
     manners: Mutex<Vec<Manner>>,
-    /// The other ends of connections that nobody answers on.
+    /// Other ends of connections that get no answer.
     unanswered: Mutex<HashMap<u32, UnixStream>>,
 }
 
@@ -62,7 +62,7 @@ fn run<T>(test: impl Future<Output = T>) -> T {
     runtime.block_on(test)
 }
 
-/// What a client of that level is answered that says all of this, and how it was presented to workers.
+/// Answer to a client of that level that sends all of this, and its settings as sent to workers.
 async fn talk(said: &[u8], level: Level) -> (String, Vec<Manner>) {
     let worker = context(WEB);
     let socket = StatsSocket { level, ..worker.settings.sockets[0].clone() };

@@ -1,4 +1,4 @@
-//! Who may see a page: rules, then passwords (RFC 7617); and whether a change comes from the page itself.
+//! Access to a page: rules, then passwords (RFC 7617); and whether a change comes from the page itself.
 
 use super::settings::PageSettings;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ pub(super) struct AccessRule {
     pub(super) condition: Option<Condition>,
 }
 
-/// What a line does when its condition holds.
+/// Action of a line whose condition holds.
 pub(super) enum RuleKind {
     Allow,
     Deny,
@@ -22,7 +22,7 @@ pub(super) enum RuleKind {
     Auth(Option<String>),
 }
 
-/// What becomes of a request.
+/// Decision about a request.
 pub(super) enum Access<'a> {
     /// It is answered.
     Granted,
@@ -30,7 +30,7 @@ pub(super) enum Access<'a> {
     Denied,
     /// It gets 401.
     Unknown {
-        /// What the password is asked for with.
+        /// Realm of the challenge.
         realm: &'a str,
     },
 }
@@ -57,12 +57,12 @@ impl PageSettings {
     }
 }
 
-/// Compares without telling by its time where the first difference is.
+/// Compares in a time that does not depend on the place of the first difference.
 fn is_same(known: &[u8], given: &[u8]) -> bool {
     known.len() == given.len() && known.iter().zip(given).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }
 
-/// The answer to who has not said who it is.
+/// Answer to a request without valid credentials.
 pub(super) fn challenge(realm: &str) -> Answer {
     let mut answer = Answer::error(401);
     let quoted = realm.replace('\\', "\\\\").replace('"', "\\\"");
@@ -70,16 +70,17 @@ pub(super) fn challenge(realm: &str) -> Answer {
     answer
 }
 
-/// Whether servers may be changed by this request, if they may be changed at all: it was made by a page of this host, and where no password
-/// is asked for and it comes from this machine, it names this machine. A page of a stranger's whose name leads to 127.0.0.1 is of the same
-/// host as this one in every browser's eyes (DNS rebinding), but not by its name.
+/// Whether this request may change servers, if they may be changed at all. It must have been made by a page of this
+/// host; and where no password is required and it comes from this machine, its Host must name this machine. A
+/// stranger's page whose name resolves to 127.0.0.1 is of the same host as this one in every browser's eyes (DNS
+/// rebinding), but not by its name.
 pub(super) fn is_allowed_to_change(stream: &Stream, settings: &PageSettings) -> bool {
     let asks = !settings.credentials.is_empty() || settings.rules.iter().any(|rule| matches!(rule.kind, RuleKind::Auth(_)));
     let is_local = stream.facts.session.client.get().is_some_and(|address| address.ip().is_loopback());
     is_same_site(&stream.request) && (asks || !is_local || names_this_machine(stream.request.fields.get(b"host")))
 }
 
-/// Whether a Host is an address or `localhost`: names that lead here at a stranger's will are neither.
+/// Whether a Host is an address or `localhost`: names that a stranger lets resolve to this machine are neither.
 fn names_this_machine(host: Option<&[u8]>) -> bool {
     let Some(host) = host.and_then(|host| std::str::from_utf8(host).ok()) else { return true };
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
@@ -88,8 +89,8 @@ fn names_this_machine(host: Option<&[u8]>) -> bool {
     bare.parse::<IpAddr>().is_ok() || bare.eq_ignore_ascii_case("localhost") || bare.to_ascii_lowercase().ends_with(".localhost")
 }
 
-/// Whether a request that changes something was made by a page of this host, as far as the browser says. Other pages can make
-/// browsers send one with the user's password.
+/// Whether a request with a change was made by a page of this host, as far as the browser reports. Other pages can make
+/// browsers send a request with the user's password.
 fn is_same_site(request: &Request) -> bool {
     let field = |name: &[u8]| request.fields.get(name);
     let Some(page) = field(b"origin").or_else(|| field(b"referer")) else { return true };
@@ -98,7 +99,7 @@ fn is_same_site(request: &Request) -> bool {
     page.split(|byte| *byte == b'/').next().is_some_and(|authority| authority.eq_ignore_ascii_case(host))
 }
 
-/// What Authorization says behind `Basic` for `<user>:<password>`: base 64 (RFC 4648 section 4).
+/// Value of Authorization after `Basic` for `<user>:<password>`: base 64 (RFC 4648 section 4).
 pub(super) fn credential(pair: &[u8]) -> String {
     let mut text = String::with_capacity(pair.len().div_ceil(3) * 4);
     for group in pair.chunks(3) {
@@ -114,7 +115,7 @@ pub(super) fn credential(pair: &[u8]) -> String {
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// HAProxy's.
+/// HAProxy's default.
 const REALM: &str = "HAProxy Statistics";
 
 #[cfg(test)]

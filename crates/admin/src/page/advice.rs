@@ -1,4 +1,5 @@
-//! What an operator should look at first: servers that are down, then what costs most bytes and can be changed by a line.
+//! Advice for an operator: servers that are down first, then the reasons that cost most bytes and can be changed by a
+//! line.
 
 use crate::numbers;
 use crate::savings::{OfReason, Savings};
@@ -11,13 +12,13 @@ use terse_compress::reason::Group;
 use terse_proxy::plan::{Backend, Plan};
 use terse_proxy::types::{OfType, Ratio};
 
-/// Something to do.
+/// A piece of advice.
 #[derive(Serialize, PartialEq, Eq, Debug)]
 pub(super) struct Advice {
-    /// `backend/server`, where one is down.
+    /// `backend/server`, where a server is down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) server: Option<String>,
-    /// The reason that answers went as they were.
+    /// The reason that answers were not compressed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<&'static str>,
     /// Bytes that were sent for this reason.
@@ -26,7 +27,7 @@ pub(super) struct Advice {
     /// The type of most of these bytes, where the reason is the type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<Box<str>>,
-    /// Thousandths that gzip leaves of a sample of that type.
+    /// Size of a sample of that type after gzip, in thousandths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) sample_permille: Option<u64>,
     pub(super) text: String,
@@ -60,7 +61,7 @@ impl Servers {
     }
 }
 
-/// The servers of the backends that are shown, by their states, and what to do.
+/// Servers of the shown backends by their states, and advice.
 pub(super) fn find(plan: &Plan, savings: Option<&Savings>, shows: &dyn Fn(&str) -> bool) -> (Servers, Vec<Advice>) {
     let (mut servers, mut advice, mut more) = (Servers::default(), Vec::new(), 0);
     for back in plan.backends.now().iter().filter(|back| shows(&back.name)) {
@@ -99,7 +100,7 @@ fn of_reason(reason: &OfReason) -> Advice {
     }
 }
 
-/// The heaviest type that is not listed, and not known to be worth nothing.
+/// The heaviest type that is not listed, unless a sample shows no gain.
 fn of_types(reason: &OfReason, types: &[OfType]) -> Option<Advice> {
     let is_worth_it = |of: &&OfType| of.ratio.is_none_or(|ratio| ratio.permille() <= MOST_PERMILLE);
     let of = types.iter().filter(|of| of.reason == Reason::TypeNotListed).find(is_worth_it)?;
@@ -115,14 +116,15 @@ fn of_types(reason: &OfReason, types: &[OfType]) -> Option<Advice> {
     })
 }
 
-/// Whether a name is a type and a subtype (RFC 9110 section 8.3.1). A server may call a type anything, and a part of a name would list others.
+/// Whether a name is a type and a subtype (RFC 9110 section 8.3.1). A server may use any text as a type, and a part of
+/// a name would list others.
 fn is_type(name: &str) -> bool {
     let is_token =
         |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".+-_".contains(&byte));
     name.split_once('/').is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype))
 }
 
-/// A sample of which more is left says that its type is not worth listing.
+/// Limit of a sample's size after gzip: above it, the type is not worth listing.
 const MOST_PERMILLE: u64 = 900;
 
 fn down(back: &Backend, server: &Server) -> Advice {
@@ -141,7 +143,7 @@ fn of_text(text: String) -> Advice {
     Advice { server: None, reason: None, bytes: None, name: None, sample_permille: None, text, line: None }
 }
 
-/// Lines at most; down servers have most of them.
+/// Limit of lines; most of them may be down servers.
 const MOST: usize = 5;
 const MOST_DOWN: usize = 3;
 

@@ -1,4 +1,5 @@
-//! Figures for programs: `;api=NAME`, JSON. Fields are only ever added; bytes and microseconds are integers, states are words.
+//! Figures for programs: `;api=NAME`, JSON. Fields are only ever added; bytes and microseconds are integers, states are
+//! strings.
 
 use super::advice::{self, Advice, Servers};
 use super::change::ACTIONS;
@@ -16,11 +17,11 @@ use terse_proxy::plan::Plan;
 use terse_proxy::types::{OfType, Ratio};
 use terse_tls::COUNTERS;
 
-/// `summary`: what the whole process does, in one look.
+/// `summary`: activity of the whole process at a glance.
 #[derive(Serialize)]
 pub(super) struct Summary<'a> {
     v: u8,
-    /// Another one in each process: counters start anew with it.
+    /// Identity of the process: counters restart when it changes.
     run: String,
     now_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +65,7 @@ struct Records {
     bytes_out: u64,
 }
 
-/// What of the process a page shows.
+/// View of the process for a page.
 pub(super) struct View<'a> {
     pub(super) context: &'a Context,
     pub(super) settings: &'a PageSettings,
@@ -73,7 +74,7 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// What compression saves, of the proxies that are shown.
+    /// Savings of compression, of the proxies that are shown.
     pub(super) fn savings(&self) -> Savings {
         match self.settings.scope.is_empty() {
             true => Savings::of(self.context),
@@ -81,7 +82,7 @@ impl View<'_> {
         }
     }
 
-    /// Tells processes from each other.
+    /// Identity of the process.
     pub(super) fn run(&self) -> String {
         let started = self.context.process.started_at.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         format!("{}.{}", self.context.process.pid, started.as_secs())
@@ -120,7 +121,7 @@ impl View<'_> {
     }
 }
 
-/// `types`: types of answers that went as they were, the heaviest first.
+/// `types`: types of answers that were not compressed, the heaviest first.
 #[derive(Serialize)]
 pub(super) struct Types {
     v: u8,
@@ -134,7 +135,7 @@ struct TypeOf {
     reason: &'static str,
     answers: u64,
     bytes: u64,
-    /// Thousandths that gzip leaves of a sample.
+    /// Size of a sample after gzip, in thousandths.
     #[serde(skip_serializing_if = "Option::is_none")]
     sample_permille: Option<u64>,
 }
@@ -165,7 +166,7 @@ fn word(standing: Standing) -> &'static str {
 pub(super) struct List {
     v: u8,
     servers: Vec<OfServer>,
-    /// Where the next ones begin.
+    /// Index of the next entries; `None` at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<usize>,
 }
@@ -192,14 +193,14 @@ struct OfServer {
 
 #[derive(Serialize)]
 struct Check {
-    /// HAProxy's word: `L7OK`.
+    /// HAProxy's code of the check: `L7OK`.
     code: String,
     status: u64,
     text: String,
     duration_ms: u64,
 }
 
-/// So many servers of a walk, from one of them on.
+/// Servers of a walk, `count` of them from index `from` on.
 pub(super) fn servers(sight: &Sight<'_>, mut walk: Walk, from: usize, count: usize) -> List {
     walk.skip(from);
     let servers: Vec<_> = std::iter::from_fn(|| walk.next(sight)).take(count).map(|row| of_server(&row)).collect();
@@ -207,7 +208,7 @@ pub(super) fn servers(sight: &Sight<'_>, mut walk: Walk, from: usize, count: usi
     List { v: 1, servers, next }
 }
 
-/// Only servers are wanted.
+/// Kinds of rows: servers alone.
 pub(super) const SERVERS: i64 = 1 << Kind::Server.number();
 
 fn of_server(row: &Row) -> OfServer {
@@ -233,7 +234,7 @@ fn of_server(row: &Row) -> OfServer {
     }
 }
 
-/// A number of a row; 0 where it is not known.
+/// Number in a row; 0 where it is not known.
 pub(super) fn number(row: &Row, column: Column) -> u64 {
     match row.get(column).map(|figure| &figure.value) {
         Some(Value::Small(n) | Value::Large(n)) => *n,
@@ -241,7 +242,7 @@ pub(super) fn number(row: &Row, column: Column) -> u64 {
     }
 }
 
-/// A text of a row.
+/// Text in a row.
 pub(super) fn text(row: &Row, column: Column) -> Option<String> {
     row.get(column).map(|figure| figure.value.to_string())
 }
@@ -280,7 +281,7 @@ struct Compressed {
     bytes_out: u64,
 }
 
-/// So many proxies of a walk, from one of them on.
+/// Proxies of a walk, `count` of them from index `from` on.
 pub(super) fn proxies(sight: &Sight<'_>, mut walk: Walk, from: usize, count: usize) -> Proxies {
     walk.skip(from);
     let proxies: Vec<_> = std::iter::from_fn(|| walk.next(sight)).take(count).map(|row| of_proxy(&row)).collect();
@@ -288,7 +289,7 @@ pub(super) fn proxies(sight: &Sight<'_>, mut walk: Walk, from: usize, count: usi
     Proxies { v: 1, proxies, next }
 }
 
-/// Only proxies' halves are wanted.
+/// Kinds of rows: proxies' halves alone.
 pub(super) const PROXIES: i64 = 1 << Kind::Frontend.number() | 1 << Kind::Backend.number();
 
 fn of_proxy(row: &Row) -> OfProxy {
@@ -310,7 +311,7 @@ fn of_proxy(row: &Row) -> OfProxy {
     }
 }
 
-/// What a POST to `server` wants.
+/// Order of a POST to `server`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Order {
@@ -320,7 +321,7 @@ struct Order {
     weight: Option<u32>,
 }
 
-/// Changes servers, all or none; returns how many, or the status and the reason that none were.
+/// Changes servers, all or none; returns their number, or the status and the reason of a refusal.
 ///
 /// # Errors
 /// 400: it is no order; 403: the backend is not shown here; 404: there is no such backend, or no such server.
@@ -354,5 +355,5 @@ pub(super) fn change(plan: &Plan, body: &[u8], shows: &dyn Fn(&str) -> bool) -> 
     Ok(servers.len())
 }
 
-/// HAProxy's.
+/// HAProxy's limit.
 const MOST_WEIGHT: u32 = 256;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use terse_balance::{AdminOrder, Operation, Server};
 use terse_proxy::plan::{Backend, Plan};
 
-/// What became of it.
+/// Outcome of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Outcome {
     /// All servers.
@@ -33,7 +33,7 @@ impl Outcome {
         }
     }
 
-    /// What the page says about a code.
+    /// Message for a code.
     pub(super) fn text(code: &str) -> &'static str {
         match code {
             "DONE" => "The servers were changed.",
@@ -45,7 +45,7 @@ impl Outcome {
     }
 }
 
-/// What can be done, and the words that forms have for it.
+/// Possible actions: their values in forms, and their labels.
 pub(super) const ACTIONS: &[(&str, &str, Action)] = &[
     ("ready", "Set state to READY", Action::Admin(AdminOrder::Ready)),
     ("drain", "Set state to DRAIN", Action::Admin(AdminOrder::Drain)),
@@ -57,14 +57,14 @@ pub(super) const ACTIONS: &[(&str, &str, Action)] = &[
     ("enable", "", Action::Admin(AdminOrder::Enable)),
 ];
 
-/// Something done to a server.
+/// An action on a server.
 #[derive(Clone, Copy)]
 pub(super) enum Action {
     Admin(AdminOrder),
     Health(Operation),
 }
 
-/// Does what a form says to servers of the proxies that `may` be changed.
+/// Carries out a form's action on servers of the proxies that `may` be changed.
 pub(super) fn apply(plan: &Plan, form: &[u8], may: impl Fn(&str) -> bool) -> Outcome {
     let (mut servers, mut backend, mut action) = (Vec::new(), None, None);
     for pair in form.split(|byte| *byte == b'&') {
@@ -97,7 +97,7 @@ fn find(plan: &Plan, name: &str) -> Option<Arc<Backend>> {
 }
 
 impl Action {
-    /// Does it to a server of a backend.
+    /// Carries the action out on a server of a backend.
     pub(super) fn apply(self, backend: &Backend, server: &Arc<Server>) {
         match self {
             Action::Admin(order) => backend.farm.set_admin(server, order, Instant::now()),

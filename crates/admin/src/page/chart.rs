@@ -1,10 +1,10 @@
-//! The last ten minutes as two lines: what would have been sent, and what was.
+//! Chart of the last ten minutes as two lines: bytes without compression, and bytes sent.
 
 use crate::history::Series;
 use crate::numbers;
 use std::fmt::Write;
 
-/// Draws them, 600 by 100 units; nothing where nothing was sent.
+/// Draws them, 600 by 100 units; nothing if nothing was sent.
 pub(super) fn draw(series: &Series, out: &mut String) {
     let most = series.before.iter().chain(&series.after).copied().max().unwrap_or(0);
     if most == 0 {
@@ -35,7 +35,7 @@ pub(super) fn draw(series: &Series, out: &mut String) {
     );
 }
 
-/// The newest second stands at the right.
+/// Position of a second: the newest is at the right.
 fn x(seconds: usize, at: usize) -> usize {
     WIDTH.saturating_sub(seconds) + at
 }

@@ -1,5 +1,5 @@
-//! The page as a browser shows it: what compression saves, what to do, and a table for each proxy. It is whole without its script, which
-//! asks for parts of it again (`;part=top`, `;part=rows`); nothing is fetched from elsewhere.
+//! The page for browsers: savings of compression, advice, and a table for each proxy. It is complete without its
+//! script, which requests parts of it again (`;part=top`, `;part=rows`); nothing is fetched from other hosts.
 
 mod table;
 mod top;
@@ -16,17 +16,17 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::sync::{Arc, LazyLock};
 
-/// What a page shows, and to whom.
+/// Content of a page and the rights of its reader.
 pub(super) struct Page {
     pub(super) settings: Arc<PageSettings>,
     pub(super) query: Query,
-    /// The proxy that it belongs to.
+    /// Proxy that it belongs to.
     pub(super) own: Arc<str>,
     /// Whether servers may be changed.
     pub(super) may_change: bool,
 }
 
-/// The whole page, a row after the other.
+/// The whole page, row by row.
 pub(super) struct Whole {
     page: Page,
     tables: table::Tables,
@@ -98,7 +98,7 @@ impl Page {
         self.settings.shows(name, &self.own)
     }
 
-    /// The part that is about the whole process.
+    /// The part about the whole process.
     pub(super) fn part(&self, source: &Source) -> String {
         let mut out = String::from("<div data-run=\"");
         out.push_str(&self.run(source));
@@ -127,7 +127,7 @@ impl Page {
         source.context.as_deref().map(run).unwrap_or_default()
     }
 
-    /// The tab's: with how many servers are down.
+    /// Title of the tab: with the number of servers that are down.
     fn title(&self, source: &Source) -> String {
         let (servers, _) = super::advice::find(&source.plan, None, &|name| self.shows(name));
         let name = self.name(source);
@@ -152,7 +152,7 @@ impl Page {
         escape(&self.title(source), out);
         out.push_str("</title>\n");
         if let Some(refresh) = self.settings.refresh.filter(|_| self.query.refresh) {
-            // The script renews what has changed, and leaves ticks where they are.
+            // The script updates changed parts, and leaves ticks where they are.
             let _ = writeln!(out, "<noscript><meta http-equiv=\"refresh\" content=\"{}\"></noscript>", refresh.as_secs());
         }
         out.push_str("<style>");
@@ -200,7 +200,7 @@ fn links(page: &Page, out: &mut String) {
     );
 }
 
-/// What may run on the page and be fetched by it: its own style and script, its own address.
+/// Content security policy: the page's own style and script, and requests to its own address.
 pub(super) static POLICY: LazyLock<String> = LazyLock::new(|| {
     let hash = |text: &str| credential(&Sha256::digest(text.as_bytes()));
     format!(

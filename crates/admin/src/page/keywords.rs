@@ -106,7 +106,7 @@ const fn done(name: &'static str, arguments: &'static str, summary: &'static str
     Keyword { name, old_names: &[], sections: Sections::PROXY, arguments, summary, kind: Kind::Done(parser) }
 }
 
-/// Changes what the section says of its page, and makes the page anew.
+/// Changes the settings of the section's page, and makes the page anew.
 fn edit(scope: &mut Scope<'_>, change: impl FnOnce(&mut PageSettings)) -> Result<(), Fault> {
     let link = scope.shared.entry::<Link>().clone();
     let settings: &mut PageSettings = scope.section.settings.entry();

@@ -1,5 +1,5 @@
-//! Rows on their way to a client, a piece at a time: a worker with thousands of servers looks after its other clients between two pieces,
-//! and a client that reads slowly holds no more than one.
+//! Rows for a client, a piece at a time: a worker with thousands of servers serves its other clients between two
+//! pieces, and a client that reads slowly holds no more than one.
 
 use crate::context::Context;
 use crate::figures::{Row, csv, json};
@@ -9,7 +9,7 @@ use std::time::Instant;
 use terse_proxy::plan::Plan;
 use terse_proxy::reply::Pieces;
 
-/// What rows are made of, for as long as the answer is on its way.
+/// Source of rows, for as long as the answer is being sent.
 #[derive(Clone)]
 pub(super) struct Source {
     pub(super) plan: Arc<Plan>,
@@ -33,13 +33,13 @@ impl Source {
 
 /// A form that rows are written in.
 pub(super) trait Writer: Send {
-    /// What stands before the first row.
+    /// Writes the text before the first row.
     fn begin(&mut self, source: &Source, out: &mut String);
 
-    /// A row.
+    /// Writes a row.
     fn row(&mut self, source: &Source, row: &Row, out: &mut String);
 
-    /// What stands behind the last row.
+    /// Writes the text after the last row.
     fn end(&mut self, out: &mut String);
 }
 
@@ -122,5 +122,5 @@ impl Writer for Json {
     }
 }
 
-/// Bytes after which a piece goes: some 30 rows of JSON, or 0.1 ms.
+/// Size at which a piece is sent: some 30 rows of JSON, or 0.1 ms.
 const PIECE_BYTES: usize = 16 << 10;

@@ -1,41 +1,41 @@
-//! What stands behind a page's path: `;csv`, `;json`, `;api=<name>`, `;columns`, `;part=<name>`, `;up`, `;no-maint`, `;norefresh`, `;scope=<text>`,
-//! `;st=<code>`, and `;from=<number>`, `;count=<number>` for lists of the API.
+//! Query after a page's path: `;csv`, `;json`, `;api=<name>`, `;columns`, `;part=<name>`, `;up`, `;no-maint`,
+//! `;norefresh`, `;scope=<text>`, `;st=<code>`, and `;from=<number>`, `;count=<number>` for lists of the API.
 
-/// What is wanted.
+/// Requested form and content of a page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Query {
     pub(super) form: Form,
-    /// Only servers that are up.
+    /// Whether only servers that are up are shown.
     pub(super) up: bool,
-    /// No servers in maintenance.
+    /// Whether servers in maintenance are left out.
     pub(super) no_maint: bool,
-    /// Whether the page may load itself again.
+    /// Whether the page reloads itself.
     pub(super) refresh: bool,
-    /// Only proxies whose names contain this.
+    /// Text that names of shown proxies contain.
     pub(super) scope: Option<String>,
-    /// What became of a change.
+    /// Outcome of a change.
     pub(super) outcome: Option<String>,
-    /// The page has HAProxy's columns.
+    /// Whether the page has HAProxy's columns.
     pub(super) columns: bool,
     /// A part of the page, for its script: `top`, `rows`.
     pub(super) part: Option<String>,
-    /// Which of a list's entries come first, and how many.
+    /// Index of a list's first entry, and the number of entries.
     pub(super) from: usize,
     pub(super) count: usize,
 }
 
-/// How figures are shown.
+/// Form of figures.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Form {
     Html,
     Csv,
     Json,
-    /// Figures for programs, by their name.
+    /// JSON for programs, by the name of its document.
     Api(String),
 }
 
 impl Query {
-    /// Reads it. What is not known is passed over.
+    /// Parses a query. Unknown parts are ignored.
     pub(super) fn parse(text: &[u8]) -> Query {
         let mut query = Query {
             form: Form::Html,
@@ -78,7 +78,7 @@ impl Query {
         query
     }
 
-    /// The same as text, with the outcome of a change in the place of the one before.
+    /// The query as text, with the outcome of a change in the place of the one before.
     pub(super) fn link(&self, outcome: Option<&str>) -> String {
         let mut text = String::new();
         for (word, there) in
@@ -98,7 +98,7 @@ impl Query {
     }
 }
 
-/// Takes `%xx` and `+` back, as forms write them.
+/// Decodes `%xx` and `+`, as forms write them.
 pub(super) fn decode(text: &[u8]) -> String {
     let (mut bytes, mut at) = (Vec::with_capacity(text.len()), 0);
     while let Some(&byte) = text.get(at) {
@@ -116,7 +116,7 @@ pub(super) fn decode(text: &[u8]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Writes a text so that [`decode`] gives it back and no other reader is misled.
+/// Encodes a text for [`decode`], without bytes that another reader could misread.
 fn encode(text: &str, out: &mut String) {
     for byte in text.bytes() {
         match byte {
@@ -126,10 +126,10 @@ fn encode(text: &str, out: &mut String) {
     }
 }
 
-/// The most entries of a list that are told at once.
+/// Limit of a list's entries in one answer.
 const MOST_ENTRIES: usize = 200;
 
-/// No name is longer.
+/// No proxy's name is longer.
 const SCOPE_BYTES: usize = 256;
 
 #[cfg(test)]

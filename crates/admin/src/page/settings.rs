@@ -1,4 +1,4 @@
-//! What `stats ...` lines say of a page.
+//! Settings of a page: `stats ...` lines.
 
 use super::access::AccessRule;
 use crate::context::Context;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use terse_config::Setting;
 use terse_sample::Condition;
 
-/// What a proxy's lines say.
+/// Settings of a proxy's page.
 #[derive(Clone)]
 pub(super) struct PageSettings {
-    /// `uri`: what targets begin with.
+    /// `uri`: prefix of targets.
     pub(super) uri: String,
-    /// `auth`: what the field Authorization says behind `Basic`, for each who may look.
+    /// `auth`: values of the field Authorization after `Basic`, one for each user.
     pub(super) credentials: Vec<String>,
     /// `realm`
     pub(super) realm: Option<String>,
@@ -26,7 +26,7 @@ pub(super) struct PageSettings {
     pub(super) description: Option<Option<String>>,
     /// `show-legends`
     pub(super) legends: bool,
-    /// `scope`: names of proxies, `.` for the page's own; none: all.
+    /// `scope`: names of shown proxies, `.` for the page's own; none: all.
     pub(super) scope: Vec<String>,
     /// `admin`: when one of these holds, servers may be changed.
     pub(super) admin: Vec<Condition>,
@@ -59,23 +59,23 @@ impl Setting for PageSettings {
 }
 
 impl PageSettings {
-    /// Whether a proxy is shown; `own` is the one that the page belongs to.
+    /// Whether a proxy is shown; `own` is the proxy that the page belongs to.
     pub(super) fn shows(&self, name: &str, own: &str) -> bool {
         self.scope.is_empty() || self.scope.iter().any(|scope| scope == name || (scope == "." && name == own))
     }
 }
 
-/// The way from pages to what commands see of the process: made while the configuration is read, led somewhere by [`Context::new`].
+/// Link from pages to the context of commands: made while the configuration is read, set by [`Context::new`].
 #[derive(Clone, Default, Debug)]
 pub struct Link(Arc<OnceLock<Weak<Context>>>);
 
 impl Link {
-    /// Leads it somewhere, once.
+    /// Sets the context, once.
     pub(crate) fn lead(&self, context: &Arc<Context>) {
         let _ = self.0.set(Arc::downgrade(context));
     }
 
-    /// Where it leads, while that is there.
+    /// The context, as long as it exists.
     pub(crate) fn context(&self) -> Option<Arc<Context>> {
         self.0.get().and_then(Weak::upgrade)
     }

@@ -48,7 +48,7 @@ impl Site {
         self.says_to("localhost", head, body)
     }
 
-    /// The same under another Host.
+    /// The same with another Host.
     fn says_to(&self, host: &str, head: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(self.address).unwrap();
         let length = if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };

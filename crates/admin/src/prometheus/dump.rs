@@ -1,4 +1,4 @@
-//! The figures in their order, a piece at a time.
+//! Figures in their order, a piece at a time.
 
 use super::families::{CLASSES, METRICS, Metric, PROCESS, What};
 use super::own::{self, View};
@@ -19,22 +19,22 @@ use terse_balance::{Count, Server, Span};
 use terse_names::COUNT_NAMES;
 use terse_proxy::plan::Backend;
 
-/// Where an answer stands.
+/// Progress of an answer.
 pub(super) struct Dump {
     query: Query,
-    /// Frontends, addresses and backends, which are few: what they show is taken once.
+    /// Frontends, addresses and backends, which are few: their figures are taken once.
     proxies: Vec<Proxy>,
-    /// The servers that there are now.
+    /// Servers at the start of the answer.
     servers: Vec<Listed>,
-    /// Their labels, one after the other, as they are first needed: each stands in some sixty samples.
+    /// Labels of servers, concatenated, as they are first needed: each is used in some sixty samples.
     labels: String,
-    /// What proxies have compressed, once it is asked for.
+    /// Compression of proxies, once it is asked for.
     own: Option<Vec<own::Proxy>>,
-    /// The scope and the metric that are next, and of servers' metrics the server.
+    /// Indices of the next scope and metric, and of the server within servers' metrics.
     at: (usize, usize, usize),
 }
 
-/// A server, its backend, and where its labels stand.
+/// A server, its backend, and the range of its labels.
 struct Listed {
     back: Arc<Backend>,
     server: Arc<Server>,
@@ -42,7 +42,7 @@ struct Listed {
 }
 
 impl Listed {
-    /// Appends its labels; where they stand. A turn has time for some hundreds.
+    /// Appends its labels; returns their range. A turn has time for some hundreds.
     fn label(&self, descriptions: bool, all: &mut String) -> Range<usize> {
         let mut labels = vec![("proxy", &*self.back.name)];
         labels.extend(self.back.description.as_deref().filter(|_| descriptions).map(|text| ("desc", text)));
@@ -58,7 +58,7 @@ struct Proxy {
     row: Row,
     is_http: bool,
     description: Option<Arc<str>>,
-    /// A backend itself.
+    /// The backend itself.
     backend: Option<Arc<Backend>>,
 }
 
@@ -95,7 +95,7 @@ impl Dump {
         }
     }
 
-    /// The next piece; an empty one behind the last.
+    /// The next piece; an empty one after the last.
     pub(super) fn next(&mut self, context: &Context, out: &mut String) {
         while out.len() < PIECE_BYTES {
             let (scope_at, metric_at, _) = self.at;
@@ -115,7 +115,7 @@ impl Dump {
         }
     }
 
-    /// The head of a metric, if it is asked for.
+    /// Writes the head of a metric, if it is asked for.
     fn begins(&self, name: &str, help: &str, out: &mut String) -> bool {
         let wanted = self.query.wants_metric(name);
         if wanted {
@@ -124,7 +124,7 @@ impl Dump {
         wanted
     }
 
-    /// What the whole process counts, in one piece.
+    /// Metrics of the whole process, in one piece.
     fn process(&self, context: &Context, out: &mut String) -> bool {
         let figures = info::figures(context);
         let description = context.process.description.as_deref();
@@ -289,7 +289,7 @@ impl Dump {
         false
     }
 
-    /// A family of what HAProxy does not count.
+    /// A family of metrics that HAProxy does not have.
     fn own(&mut self, context: &Context, at: usize, out: &mut String) -> bool {
         let Some(family) = own::FAMILIES.get(at) else { return false };
         self.at.1 += 1;
@@ -314,7 +314,7 @@ impl Dump {
 /// A metric of servers, looked up once for all of them.
 enum OfServer {
     Count(Count, Counted),
-    /// Milliseconds: the average, or the most.
+    /// Milliseconds: the average, or the longest.
     Time(Span, bool),
     Other(What),
 }
@@ -336,7 +336,7 @@ impl OfServer {
     }
 }
 
-/// Where samples of one metric and one thing go.
+/// Output of the samples of a metric and a subject.
 struct Samples<'a> {
     name: &'a str,
     labels: &'a str,
@@ -356,7 +356,7 @@ impl Samples<'_> {
         states.for_each(|(state, count)| self.with("state", state, Number::Whole(count)));
     }
 
-    /// How many of a backend's servers are in each state.
+    /// Numbers of a backend's servers in each state.
     fn sums(&mut self, back: &Backend, what: What) {
         let servers = back.farm.servers();
         if servers.is_empty() {
@@ -381,7 +381,7 @@ impl Samples<'_> {
         let figure = |column| sight.of_server(back, server, column);
         let is_http = back.mode == terse_proxy::settings::Mode::Http;
         match what {
-            // What was never checked has no answer that could have a code.
+            // A server without checks has no code.
             What::Figure(Column::CheckCode) if !server.settings().check.enabled => {}
             What::Figure(Column::CheckCode) => self.add(number(figure(Column::CheckCode).as_ref().or(Some(&Figure::gauge(0))))),
             What::Time(Column::CheckDuration, _) => {
@@ -389,7 +389,7 @@ impl Samples<'_> {
                     self.add(millis(Some(&time)));
                 }
             }
-            // A server without an agent says nothing of one.
+            // A server without an agent has no figures of it.
             What::Figure(Column::AgentCode) | What::Time(Column::AgentDuration, _) if !server.settings().agent.enabled => {}
             What::Figure(column) => self.add(number(figure(column).as_ref())),
             What::Time(column, _) => self.add(millis(figure(column).as_ref())),
@@ -449,7 +449,7 @@ fn state(server: &Server) -> &'static str {
     }
 }
 
-/// What the last check came to; none where there are none.
+/// Status of the last check; `None` without checks.
 fn check(server: &Server) -> Option<CheckStatus> {
     server.settings().check.enabled.then(|| server.last_check().status)
 }
@@ -457,5 +457,5 @@ fn check(server: &Server) -> Option<CheckStatus> {
 const OUTCOMES: [CheckStatus; 16] = CheckStatus::OUTCOMES;
 const SERVER_STATES: [&str; 5] = ["DOWN", "UP", "MAINT", "DRAIN", "NOLB"];
 
-/// How many bytes a piece has before it goes, more or less.
+/// Approximate size at which a piece is sent.
 const PIECE_BYTES: usize = 32 << 10;

@@ -1,48 +1,48 @@
-//! Which figures are metrics, and what they are called: HAProxy's names, which dashboards know.
+//! Metrics and their names: HAProxy's, which dashboards know.
 
 use super::query::Scope;
 use crate::figures::Column;
 
 /// A metric of proxies, addresses or servers.
 pub(super) struct Metric {
-    /// Behind the prefix of its scope.
+    /// Name after the prefix of its scope.
     name: &'static str,
     scopes: &'static [Scope],
     pub(super) what: What,
 }
 
-/// What it shows.
+/// Value of a metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum What {
     /// A column of `show stat`.
     Figure(Column),
-    /// One that is counted in mode http alone.
+    /// A column that is counted in mode http alone.
     OfHttp(Column),
-    /// A time, in seconds here.
+    /// A time, shown in seconds.
     Time(Column, &'static str),
     /// Responses, by their class.
     Responses,
-    /// 1 for the state that it is in, 0 for the others.
+    /// 1 for the current state, 0 for the others.
     State,
-    /// The same of the last check.
+    /// The same for the status of the last check.
     Check,
-    /// The same of the agent's last check.
+    /// The same for the agent's last check.
     Agent,
-    /// How many servers are in each state.
+    /// Numbers of servers in each state.
     ServerStates,
-    /// How many servers' last checks ended so.
+    /// Numbers of servers by the status of their last check.
     ServerChecks,
-    /// What is told when it is asked for, and the part of the program that counts it.
+    /// A column that is sent on request only, and the part of the program that counts it.
     Extra(Column, &'static str),
 }
 
 impl Metric {
-    /// Whether it is one of this scope.
+    /// Whether it belongs to this scope.
     pub(super) fn is_of(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope)
     }
 
-    /// Its whole name.
+    /// Full name.
     pub(super) fn name(&self, scope: Scope) -> String {
         let name = match (self.name, scope) {
             ("active_servers", Scope::Server) => "active",
@@ -52,7 +52,7 @@ impl Metric {
         format!("{}{name}", scope.prefix())
     }
 
-    /// What it shows, in a sentence.
+    /// Help text.
     pub(super) fn help(&self) -> &'static str {
         match self.what {
             What::Figure(column) | What::OfHttp(column) | What::Extra(column, _) => column.text(),
@@ -193,7 +193,7 @@ pub(super) const METRICS: &[Metric] = &[
     extra("h1_spliced_bytes_out", HALVES, Column::SplicedOut, "h1"),
 ];
 
-/// The metrics of the process, behind their prefix, and the lines of `show info` that they show.
+/// Metrics of the process, without their prefix, and the lines of `show info` that they show.
 pub(super) const PROCESS: &[(&str, &str)] = &[
     ("nbthread", "Nbthread"),
     ("nbproc", "Nbproc"),

@@ -1,7 +1,7 @@
-//! What HAProxy does not count: compression, by coding and by reason, memories, the offload queue and engines.
+//! Metrics that HAProxy does not have: compression, by coding and by reason, memories, the offload queue and engines.
 //!
-//! Series are few: at most one a proxy, side and coding or reason; none by server, type, path or client. A coding that is configured is there
-//! from 0; a reason once it was met.
+//! Series are few: at most one per proxy, side and coding or reason; none by server, type, path or client. A configured
+//! coding is there from 0; a reason once it has occurred.
 
 use super::text::{Number, Sample};
 use crate::context::Context;
@@ -15,29 +15,29 @@ use terse_compress::spent::{self, Site};
 use terse_compress::{Coding, Counters, Reason};
 use terse_tls::COUNTERS;
 
-/// A family: its name, a sentence, and its samples.
+/// A family: its name, a help text, and its samples.
 pub(super) struct Family {
     pub(super) name: &'static str,
     pub(super) help: &'static str,
     pub(super) samples: fn(&View<'_>, &mut Sample<'_>),
 }
 
-/// What is looked at: proxies' counters are summed once for all families.
+/// Source of samples: proxies' counters are summed once for all families.
 pub(super) struct View<'a> {
     context: &'a Context,
     proxies: &'a [Proxy],
 }
 
-/// A half of a proxy that compresses or could.
+/// Half of a proxy that compresses or could.
 pub(super) struct Proxy {
     name: Arc<str>,
     side: &'static str,
-    /// Codings that its lines name.
+    /// Configured codings.
     codings: Vec<Coding>,
     counters: Counters,
 }
 
-/// The proxies that have anything to say.
+/// Proxies that have samples.
 pub(super) fn proxies(context: &Context) -> Vec<Proxy> {
     let backends = context.plan.backends.now();
     let proxy = |half: Half<'_>| {
@@ -81,7 +81,7 @@ const fn family(name: &'static str, help: &'static str, samples: fn(&View<'_>, &
     Family { name, help, samples }
 }
 
-/// All of them.
+/// Table of families.
 pub(super) const FAMILIES: &[Family] = &[
     family("terse_build_info", "The program's version, and that of HAProxy's whose language it reads", |view, out| {
         let process = &view.context.process;

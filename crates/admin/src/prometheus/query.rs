@@ -1,23 +1,23 @@
-//! What a request for figures asks for: `scope`, `metrics`, `no-maint`, `desc-labels`, `extra-counters`, in HAProxy's words.
+//! Query of a request for metrics: `scope`, `metrics`, `no-maint`, `desc-labels`, `extra-counters`, as in HAProxy.
 
 use std::collections::HashSet;
 
-/// What is asked for.
+/// Requested metrics.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Query {
-    /// Which scopes; none: all of them.
+    /// Scopes, as a set of bits; `None`: all of them.
     scopes: Option<u8>,
     included: HashSet<String>,
     excluded: HashSet<String>,
-    /// No servers in maintenance.
+    /// Whether servers in maintenance are left out.
     pub(super) no_maint: bool,
-    /// Descriptions as labels.
+    /// Whether descriptions are labels.
     pub(super) descriptions: bool,
-    /// What few ask for, too: `What::Extra`.
+    /// Whether `What::Extra` is included.
     pub(super) extra: bool,
 }
 
-/// What figures are of.
+/// Subject of metrics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Scope {
     Process,
@@ -31,7 +31,7 @@ pub(super) enum Scope {
 }
 
 impl Scope {
-    /// In the order of the answer.
+    /// All scopes, in the order of the answer.
     pub(super) const ALL: [Scope; 8] =
         [Scope::Process, Scope::Frontend, Scope::Address, Scope::Backend, Scope::Server, Scope::Table, Scope::Resolver, Scope::Own];
 
@@ -49,7 +49,7 @@ impl Scope {
         })
     }
 
-    /// What names of its metrics begin with.
+    /// Prefix of the names of its metrics.
     pub(super) const fn prefix(self) -> &'static str {
         match self {
             Scope::Process => "haproxy_process_",
@@ -65,7 +65,7 @@ impl Scope {
 }
 
 impl Query {
-    /// Reads what stands behind the question mark. Words that are not known are passed over.
+    /// Parses the query after the question mark. Unknown parameters are ignored.
     pub(super) fn parse(text: &[u8]) -> Result<Query, String> {
         let mut query = Query::default();
         for word in text.split(|byte| matches!(byte, b'&' | b';')).filter(|word| !word.is_empty()) {
@@ -120,7 +120,7 @@ const fn bit(scope: Scope) -> u8 {
     1 << scope as u8
 }
 
-/// Undoes `%41`.
+/// Decodes `%41`.
 fn decode(text: &[u8]) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-/// A metric's name, what it is, and whether it only grows.
+/// Writes a metric's name, its help text, and its type.
 pub(super) fn head(name: &str, help: &str, out: &mut String) {
     let kind = match name {
-        // It only grows, and counters' names end otherwise.
+        // It only grows, and counters' names have another ending.
         "haproxy_process_failed_resolutions" => "untyped",
         name if name.ends_with("_total") => "counter",
         _ => "gauge",
@@ -13,7 +13,7 @@ pub(super) fn head(name: &str, help: &str, out: &mut String) {
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
-/// Labels as they stand between the braces of a sample.
+/// Labels between the braces of a sample.
 pub(super) fn labels(labels: &[(&str, &str)]) -> String {
     let mut out = String::new();
     for (label, value) in labels {
@@ -59,16 +59,16 @@ pub(super) fn sample(name: &str, labels: &str, more: Option<(&str, &str)>, value
     out.push('\n');
 }
 
-/// A number of parts of which one has so many, a power of ten.
+/// A number of parts, of which a power of ten make 1.
 fn fraction(n: u64, parts: u64, out: &mut String) {
     let mut digits = itoa::Buffer::new();
     out.push_str(digits.format(n / parts));
     out.push('.');
-    // A one in front keeps the zeros.
+    // A leading 1 keeps the zeros.
     out.push_str(digits.format(parts + n % parts).get(1..).unwrap_or_default());
 }
 
-/// Where samples of one metric go.
+/// Output of the samples of a metric.
 pub(super) struct Sample<'a> {
     pub(super) name: &'a str,
     pub(super) out: &'a mut String,
@@ -84,7 +84,7 @@ impl Sample<'_> {
 /// A value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Number {
-    /// Not known.
+    /// Unknown: `NaN`.
     None,
     Whole(u64),
     /// Milliseconds, shown as seconds.
@@ -93,7 +93,7 @@ pub(super) enum Number {
     Micros(u64),
 }
 
-/// A label's value: backslashes, quotes and ends of lines are escaped.
+/// Label value: backslashes, quotes and line ends are escaped.
 fn escape(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {

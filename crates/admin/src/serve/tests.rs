@@ -1,4 +1,4 @@
-//! Conversations over pairs of sockets. Time stands still but for those who wait for it.
+//! Conversations over pairs of sockets. Time stands still except for tests that wait for it.
 
 use super::*;
 use crate::commands::fixture::{WEB, context};
@@ -11,7 +11,7 @@ fn run<T>(test: impl Future<Output = T>) -> T {
     runtime.block_on(test)
 }
 
-/// A conversation, and how it ends.
+/// Starts a conversation; the task returns its end.
 fn begin(context: &Arc<Context>) -> (DuplexStream, tokio::task::JoinHandle<io::Result<Ending>>) {
     let (ours, mut theirs) = duplex(1 << 20);
     let context = context.clone();
@@ -22,7 +22,7 @@ fn begin(context: &Arc<Context>) -> (DuplexStream, tokio::task::JoinHandle<io::R
     (ours, task)
 }
 
-/// What all of a client's bytes are answered. `whole`: it closes its side behind them.
+/// Answers to all of a client's bytes. `whole`: it closes its side after them.
 fn answer(bytes: &[u8], whole: bool) -> String {
     run(async {
         let (mut stream, task) = begin(&context(WEB));

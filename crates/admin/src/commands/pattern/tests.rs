@@ -40,7 +40,7 @@ fn keys_and_values_are_bytes() {
     assert_eq!(talk.says_bytes(b"del map #1 \xfd"), "Key not found.\n\n", "not what stands for bytes that are no text");
 }
 
-/// Entries that came and went, of all versions; another value is no other entry.
+/// Counts of added and removed entries, of all versions; another value is no other entry.
 #[test]
 fn entries_are_counted() {
     let mut talk = talk();

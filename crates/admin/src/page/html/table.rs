@@ -9,17 +9,17 @@ use crate::page::query::Query;
 use crate::savings::permille;
 use std::fmt::Write;
 
-/// Tables as rows come.
+/// Writer of tables, as rows come.
 pub(super) struct Tables {
     uri: String,
     query: Query,
     may_change: bool,
     open: Option<Open>,
-    /// The next row's place among all.
+    /// Index of the next row among all.
     at: usize,
 }
 
-/// The table that rows go to.
+/// The table that is open.
 #[derive(Clone, Copy)]
 struct Open {
     proxy: u32,
@@ -92,7 +92,7 @@ impl Tables {
         out.push_str("</section>\n");
     }
 
-    /// Writes a row alone.
+    /// Writes a single row.
     pub(super) fn line(&mut self, row: &Row, has_form: bool, out: &mut String) {
         let name = text(row, Column::Service).unwrap_or_default();
         let class = if matches!(row.kind, Kind::Frontend | Kind::Backend) { " class=\"half\"" } else { "" };
@@ -195,7 +195,7 @@ fn check(row: &Row, out: &mut String) {
     out.push_str("</td>");
 }
 
-/// A state's colour and shape: never told by colour alone.
+/// Colour and shape of a state: never by colour alone.
 fn look(kind: Kind, status: &str) -> (&'static str, char) {
     match (kind, status.split([' ', '/']).next().unwrap_or_default()) {
         (Kind::Server, "UP") if status != "UP" => ("going", '◐'),
@@ -220,7 +220,7 @@ fn all_heads(out: &mut String) {
     out.push_str("</tr>");
 }
 
-/// What the page shows of each row, behind its name.
+/// Columns of the page, after the name.
 const COLUMNS: &[(&str, &str)] = &[
     ("State", "l"),
     ("Check", "l"),

@@ -1,4 +1,4 @@
-//! What is about the whole process: savings, ten minutes, what to do, why not, codings, memories, engines.
+//! Part of the page about the whole process: savings, ten minutes, advice, reasons, codings, memories, engines.
 
 use crate::numbers::{age, bytes, count, escape, exact, micros, percent};
 use crate::page::advice::Advice;
@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 use terse_compress::offload::Standing;
 
-/// Writes all of it.
+/// Writes the whole part.
 pub(in crate::page) fn write(view: &View<'_>, out: &mut String) {
     let savings = view.savings();
     let (_, advice) = advice::find(&view.context.plan, Some(&savings), view.shows);
