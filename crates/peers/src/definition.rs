@@ -1,23 +1,23 @@
-//! What a table's entries look like in updates.
+//! Descriptions of a table's entries in updates.
 
 use crate::integer;
 use crate::message::MOST_BYTES;
 use terse_balance::table::{Data, KeyKind, Shape, Table};
 
-/// A table, as one side describes it to the other.
+/// A table, as a process describes it to the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Definition {
-    /// The number that its sender has given it.
+    /// Number that its sender has given it.
     pub(crate) number: u64,
-    /// Its name among the peers.
+    /// Name among the peers.
     pub(crate) name: String,
-    /// What its keys are: a number of the protocol, and how many bytes.
+    /// Type of keys: a number of the protocol, and a number of bytes.
     pub(crate) key: (u64, u64),
-    /// What entries hold, in order, and how many of each; what is not known here ends the list.
+    /// Data of entries, in order, and the number of elements of each; an unknown kind ends the list.
     pub(crate) data: Vec<(Data, u32)>,
 }
 
-/// A kind of key, in the protocol's numbers. Text has a NUL at its end there.
+/// Type of key, in the protocol's numbers. Text has a NUL at its end there.
 pub(crate) const fn key(kind: KeyKind) -> (u64, u64) {
     match kind {
         KeyKind::Integer => (INTEGER, 4),
@@ -52,14 +52,14 @@ pub(crate) fn write(number: u64, name: &str, table: &Table, to: &mut Vec<u8>) {
     }
 }
 
-/// Reads a description; nothing when it is none.
+/// Parses a description; `None` when it is malformed.
 pub(crate) fn read(mut body: &[u8]) -> Option<Definition> {
     let from = &mut body;
     let number = integer::take(from)?;
     let name = text(from)?;
     let key = (integer::take(from)?, integer::take(from)?);
     let bits = integer::take(from)?;
-    // What follows is not there with the oldest versions.
+    // The oldest versions send nothing more.
     let _expire = integer::take(from);
     let mut data: Vec<(Data, u32)> = Vec::new();
     for bit in 0..u64::BITS as usize {
@@ -82,7 +82,7 @@ pub(crate) fn read(mut body: &[u8]) -> Option<Definition> {
     (key.1 <= MOST_BYTES as u64).then_some(Definition { number, name, key, data })
 }
 
-/// A length and so many bytes, a name. One with control characters is none: it is shown to operators.
+/// Parses a name: a length and so many bytes. A name with control characters is refused: it is shown to operators.
 pub(crate) fn text(from: &mut &[u8]) -> Option<String> {
     let length = usize::try_from(integer::take(from)?).ok().filter(|length| *length <= MOST_NAME_BYTES)?;
     let (name, rest) = from.split_at_checked(length)?;
@@ -111,7 +111,7 @@ mod tests {
         body
     }
 
-    /// What HAProxy sends for such tables.
+    /// Bytes that HAProxy sends for such tables.
     #[test]
     fn descriptions_are_haproxys() {
         assert_eq!(written("type ip size 9 store gpc0,gpc0_rate(7s)"), b"\x03\x01t\x04\x04\x0c\x00\x03\xf8\xa6\x02");

@@ -1,4 +1,4 @@
-//! A `peers` section at work: the other processes, the shared tables, and how far each peer has heard them.
+//! A `peers` section at work: the other processes, the shared tables, and the updates that each peer has acknowledged.
 
 use crate::herald::Herald;
 use crate::lesson::Lesson;
@@ -17,66 +17,67 @@ use xxhash_rust::xxh64::xxh64;
 
 /// A section.
 pub struct Group {
-    /// Its name.
+    /// Name.
     pub name: Arc<str>,
-    /// What the others call this process.
+    /// Name of this process among the peers.
     pub own: Arc<str>,
-    /// How this process reaches the one that replaces it, beside the address; nothing where that is over plain sockets.
+    /// TLS destination of the process that replaces this one, beside the address; `None` where that is over plain
+    /// sockets.
     pub own_door: Option<Door>,
-    /// The others.
+    /// Other processes.
     pub peers: Vec<Peer>,
-    /// The tables.
+    /// Shared tables.
     pub tables: Vec<SharedTable>,
     /// `shards`
     pub shards: u32,
-    /// What secures the connections of each `bind` line.
+    /// TLS acceptor of each `bind` line.
     pub acceptors: Vec<Option<Arc<Acceptor>>>,
-    /// The time of tables is counted from here.
+    /// Base of the time of tables.
     pub started: Instant,
-    /// Told when a table has changed.
+    /// Notified when a table has changed.
     pub wake: Arc<Notify>,
-    /// Where it is told who comes and goes.
+    /// Journal of peers that come and go.
     pub journal: Option<Journal>,
-    /// Told when there is something to send.
+    /// Signal that there is something to send.
     pub(crate) more: watch::Sender<u64>,
     pub(crate) lesson: Mutex<Lesson>,
-    /// Whether somebody is connected who says that it is the process before.
+    /// Whether a connection is open that presents itself as the predecessor.
     pub(crate) has_predecessor: AtomicBool,
     pub(crate) herald: Mutex<Herald>,
 }
 
-/// A table that is shared.
+/// A shared table.
 #[derive(Debug)]
 pub struct SharedTable {
-    /// Its name among the peers.
+    /// Name among the peers.
     pub name: String,
-    /// It.
+    /// The table.
     pub table: Arc<Table>,
-    /// The table that what peers say is written to, too.
+    /// Table that receives what peers send, too.
     pub aside: Option<Arc<Table>>,
     recent: Mutex<Recent>,
-    /// Begins the hash that deals its keys out.
+    /// Seed of the hash that assigns its keys to shards.
     shard_seed: u64,
 }
 
 /// Another process.
 pub struct Peer {
-    /// Its name.
+    /// Name.
     pub name: Arc<str>,
-    /// How it is reached.
+    /// Address and TLS.
     pub door: Door,
     /// `shard`: the part of tables that it is sent; 0: all.
     pub shard: u32,
-    /// The number of the connection that serves it; 0: none.
+    /// Number of the connection that serves it; 0: none.
     pub(crate) turn: watch::Sender<u64>,
-    /// Whether this process has said hello there, and waits for the answer.
+    /// Whether this process has sent a hello there, and waits for the answer.
     pub(crate) asks: AtomicBool,
-    /// Up to where it has heard each table.
+    /// Number of the last acknowledged update of each table.
     heard: Mutex<Vec<u64>>,
 }
 
 impl Group {
-    /// A section with these peers and tables; `acceptors` are those of its `bind` lines.
+    /// Creates a section with these peers and tables.
     pub fn new(name: Arc<str>, own: Arc<str>, peers: Vec<Peer>, tables: Vec<SharedTable>, started: Instant) -> Group {
         peers.iter().for_each(|peer| peer.heard().resize(tables.len(), 0));
         Group {
@@ -97,12 +98,12 @@ impl Group {
         }
     }
 
-    /// The time of tables.
+    /// Time of tables, in milliseconds.
     pub(crate) fn now_ms(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Takes what has changed in the tables. Where there is nobody to tell, nothing is kept.
+    /// Takes the changes of the tables. Without peers, nothing is kept.
     pub(crate) fn collect(&self) {
         let now_ms = self.now_ms();
         let mut any = false;
@@ -113,7 +114,7 @@ impl Group {
             }
             any = true;
             let mut recent = shared.recent();
-            // More go than come: peers that never acknowledge keep no entry whose time is over.
+            // More go than come: peers that never acknowledge keep no entry that has expired.
             let most = changed.len() + LOOKED_AT_ONCE;
             recent.forget_gone(most, |entry| shared.table.has_entry(entry, now_ms));
             changed.into_iter().for_each(|entry| recent.note(entry, shared.table.size()));
@@ -123,7 +124,7 @@ impl Group {
         }
     }
 
-    /// A peer has heard a table's changes up to this number.
+    /// Records that a peer has acknowledged a table's updates up to this number.
     pub(crate) fn acknowledge(&self, peer: usize, table: usize, low: u32) {
         let (Some(peer), Some(shared)) = (self.peers.get(peer), self.tables.get(table)) else { return };
         let mut recent = shared.recent();
@@ -135,7 +136,7 @@ impl Group {
         recent.forget(all.unwrap_or(u64::MAX));
     }
 
-    /// Ends what takes too long, and logs what waits for it.
+    /// Ends a stage that takes too long, and writes held lines of log.
     pub(crate) fn tick(&self, now: Instant) {
         self.say_held(now);
         self.end_late(now);
@@ -147,23 +148,23 @@ impl Group {
 }
 
 impl SharedTable {
-    /// A table, under its name among the peers, and the one that what they say is written to as well.
+    /// Creates a shared table, under its name among the peers, with the table that receives what they send as well.
     pub fn new(name: String, table: Arc<Table>, aside: Option<Arc<Table>>) -> SharedTable {
         let shard_seed = xxh64(table.name().as_bytes(), 0);
         SharedTable { name, table, aside, recent: Mutex::default(), shard_seed }
     }
 
-    /// The part of the table that a key belongs to, from 1: the one in which HAProxy has it.
+    /// Shard of a key, from 1: the same as HAProxy's.
     fn shard_of(&self, key: &[u8], shards: u32) -> u32 {
         let hash = match (self.table.settings().key, <[u8; 4]>::try_from(key)) {
-            // In the order of the machine.
+            // In the machine's byte order.
             (KeyKind::Integer, Ok(bytes)) => xxh64(&u32::from_be_bytes(bytes).to_ne_bytes(), self.shard_seed),
             _ => xxh64(key, self.shard_seed),
         };
         u32::try_from(hash % u64::from(shards.max(1))).unwrap_or_default() + 1
     }
 
-    /// How many changes wait for somebody to hear them, and the number of the last one.
+    /// Number of changes that wait for an acknowledgement, and the number of the last.
     pub fn waiting(&self) -> (usize, u64) {
         let recent = self.recent();
         (recent.len(), recent.head())
@@ -175,7 +176,7 @@ impl SharedTable {
 }
 
 impl Peer {
-    /// A peer that was never heard.
+    /// Creates a peer without any acknowledgement.
     pub fn new(name: Arc<str>, door: Door, shard: u32) -> Peer {
         Peer { name, door, shard, turn: watch::Sender::default(), asks: AtomicBool::new(false), heard: Mutex::default() }
     }
@@ -185,28 +186,28 @@ impl Peer {
         *self.turn.borrow() != 0
     }
 
-    /// Up to where it has heard a table.
+    /// Number of the last acknowledged update of a table.
     pub fn heard_of(&self, table: usize) -> u64 {
         self.heard().get(table).copied().unwrap_or_default()
     }
 
-    /// Whether a table's entry of that key is for it.
+    /// Whether an entry of that key is in the peer's shard of a table.
     pub(crate) fn has_share(&self, shared: &SharedTable, key: &[u8], shards: u32) -> bool {
         self.shard == 0 || shards == 0 || shared.shard_of(key, shards) == self.shard
     }
 
-    /// A connection begins: the one before ends. Gives its number.
+    /// Registers a new connection under its number: the one before ends.
     pub(crate) fn take_over(&self, number: u64) {
         self.asks.store(false, Relaxed);
         self.turn.send_replace(number);
     }
 
-    /// Whether that connection is the one to it.
+    /// Whether that connection serves the peer.
     pub(crate) fn is_served_by(&self, number: u64) -> bool {
         *self.turn.borrow() == number
     }
 
-    /// A connection has ended.
+    /// Unregisters a connection that has ended.
     pub(crate) fn release(&self, number: u64) {
         self.turn.send_if_modified(|turn| {
             let own = *turn == number;
@@ -228,7 +229,7 @@ impl fmt::Debug for Group {
     }
 }
 
-/// Changes beside those that come that are looked at, whether they can be forgotten.
+/// Number of changes, beside those that come, that are examined for forgetting.
 const LOOKED_AT_ONCE: usize = 1000;
 #[cfg(test)]
 pub(crate) mod tests {

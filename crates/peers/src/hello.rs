@@ -1,22 +1,22 @@
-//! How a connection begins: who it is from, who it is for, and whether that is right.
+//! Beginning of a connection: its sender, its target, and their check.
 
 use std::fmt::Write as _;
 
-/// The three lines of whoever connects.
+/// The three lines of a connecting process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Hello {
-    /// Whether it speaks version 2.1, in which updates say when entries expire.
+    /// Whether it speaks version 2.1, whose updates hold the expiry of entries.
     pub(crate) timed: bool,
-    /// Who is meant.
+    /// Name of the target.
     pub(crate) to: String,
-    /// Who it is.
+    /// Name of the sender.
     pub(crate) from: String,
 }
 
-/// The answer, or what became of a connection.
+/// Answer, or outcome of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Status {
-    /// Well.
+    /// Accepted.
     Welcome = 200,
     /// Try again later.
     Later = 300,
@@ -24,31 +24,31 @@ pub(crate) enum Status {
     Protocol = 501,
     /// Another version.
     Version = 502,
-    /// Somebody else is meant.
+    /// Another target is meant.
     WrongTarget = 503,
-    /// Nobody of the section.
+    /// The sender is not a peer of the section.
     Stranger = 504,
 }
 
-/// What the bytes so far are.
+/// Result of parsing the bytes so far.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Read<T> {
-    /// Whole, in so many bytes.
+    /// A complete item, and its length in bytes.
     Whole(T, usize),
     /// More is needed.
     Partial,
-    /// Wrong.
+    /// Malformed.
     Wrong(Status),
 }
 
-/// What this process says when it connects.
+/// Hello of this process when it connects.
 pub(crate) fn write(to: &str, from: &str, process: u32) -> Vec<u8> {
     let mut text = String::new();
     let _ = write!(text, "{PROTOCOL} 2.1\n{to}\n{from} {process} 1\n");
     text.into_bytes()
 }
 
-/// Reads what whoever connects says.
+/// Parses the hello of a connecting process.
 pub(crate) fn read(bytes: &[u8]) -> Read<Hello> {
     let mut ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at);
     let (Some(first), Some(second), Some(third)) = (ends.next(), ends.next(), ends.next()) else {
@@ -70,7 +70,7 @@ pub(crate) fn read(bytes: &[u8]) -> Read<Hello> {
     }
 }
 
-/// Reads the answer: 200 or why not, as a number.
+/// Parses the answer: 200 or the reason of a refusal, as a number.
 pub(crate) fn read_status(bytes: &[u8]) -> Read<u32> {
     match bytes.iter().position(|byte| *byte == b'\n') {
         None if bytes.len() > MOST_BYTES => Read::Wrong(Status::Protocol),
@@ -86,7 +86,7 @@ pub(crate) fn read_status(bytes: &[u8]) -> Read<u32> {
 }
 
 impl Status {
-    /// The line.
+    /// Line of the answer.
     pub(crate) fn line(self) -> Vec<u8> {
         format!("{}\n", self as u32).into_bytes()
     }

@@ -1,4 +1,4 @@
-//! What is logged of peers that come and go.
+//! Log lines of peers that come and go.
 
 use crate::group::{Group, Peer};
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use terse_balance::Level;
 
-/// What is logged of who comes and goes: one line a second at most, with the last that happened to each peer.
+/// Log lines of peers that come and go: at most one a second, with the last event of each peer.
 #[derive(Default, Debug)]
 pub(crate) struct Herald {
     last: Option<Instant>,
@@ -22,7 +22,7 @@ impl Group {
         }
     }
 
-    /// Logs what waits for it, unless another line was logged just before.
+    /// Logs held events, unless another line was logged just before.
     pub(crate) fn say_held(&self, now: Instant) {
         let held = {
             let mut herald = self.herald();
@@ -43,7 +43,7 @@ impl Group {
     }
 }
 
-/// Between two lines of log.
+/// Interval of log lines.
 const LINE_PAUSE: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

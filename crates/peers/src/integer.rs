@@ -16,7 +16,7 @@ pub(crate) fn put(n: u64, to: &mut Vec<u8>) {
     to.push(rest as u8);
 }
 
-/// Takes a number off the front; nothing when it is cut off or does not fit 64 bits.
+/// Takes a number off the front; `None` when it is cut off or does not fit 64 bits.
 pub(crate) fn take(from: &mut &[u8]) -> Option<u64> {
     let mut bytes = from.iter();
     let mut n = u64::from(*bytes.next()?);
@@ -38,9 +38,9 @@ pub(crate) fn take(from: &mut &[u8]) -> Option<u64> {
     Some(n)
 }
 
-/// What the first byte holds alone.
+/// Least number that needs further bytes.
 const FIRST: u64 = 0xf0;
-/// Says that a further byte goes on.
+/// Bit of a further byte that is not the last.
 const MORE: u64 = 0x80;
 
 #[cfg(test)]

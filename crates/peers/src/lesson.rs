@@ -1,28 +1,28 @@
-//! What a process learns of the time before it came: from the process that it replaces, or else from one peer after the other.
+//! Learning of the tables by a new process: from the process that it replaces, or else from one peer after the other.
 
 use crate::group::Group;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How far this process has learnt what was known before it came.
+/// Stage of learning the tables' earlier data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
-    /// The process before may still come and tell.
+    /// The predecessor may still connect and teach.
     Predecessor,
-    /// Any peer that is connected is to be asked.
+    /// Any connected peer is to be asked.
     Wanted,
-    /// This peer tells.
+    /// This peer teaches.
     Asked(usize),
     /// All is known that could be learnt.
     Complete,
 }
 
-/// How far it is, until when, and from whom nothing more is to be learnt.
+/// State of learning: the stage, its deadline, and the peers with nothing more to teach.
 #[derive(Debug)]
 pub(crate) struct Lesson {
     stage: Stage,
-    /// When the stage is over, if nothing comes.
+    /// End of the stage, if nothing comes.
     until: Option<Instant>,
     /// Peers that did not know all themselves.
     ignorant: Vec<usize>,
@@ -35,17 +35,17 @@ impl Default for Lesson {
 }
 
 impl Group {
-    /// How far this process has learnt what was known before it came.
+    /// Stage of learning.
     pub fn stage(&self) -> Stage {
         self.lesson().stage
     }
 
-    /// Begins to learn: from the process before where there was one, else from a peer.
+    /// Begins to learn: from the predecessor where there was one, else from a peer.
     pub(crate) fn begin(&self, predecessor: bool, now: Instant) {
         self.enter(if predecessor { Stage::Predecessor } else { Stage::Wanted }, now);
     }
 
-    /// Whether this peer is to be asked now for all that it knows.
+    /// Whether this peer is to be asked now for all its entries.
     pub(crate) fn asks(&self, peer: usize, now: Instant) -> bool {
         let asks = {
             let lesson = self.lesson();
@@ -57,24 +57,25 @@ impl Group {
         asks
     }
 
-    /// Whether the process before is expected, and nobody has come as it.
+    /// Whether the predecessor is expected, and has not connected.
     pub(crate) fn expects_predecessor(&self) -> bool {
         self.stage() == Stage::Predecessor && !self.has_predecessor.load(Relaxed)
     }
 
-    /// Somebody comes as the process before: from now on it has some time to tell.
+    /// Registers a connection as the predecessor's: from now on it has some time to teach.
     pub(crate) fn seat_predecessor(&self, now: Instant) {
         self.has_predecessor.store(true, Relaxed);
         self.enter(Stage::Predecessor, now);
     }
 
-    /// Who came as the process before has gone: nobody else is expected.
+    /// Unregisters the predecessor's connection: no other is expected.
     pub(crate) fn unseat_predecessor(&self, now: Instant) {
         self.has_predecessor.store(false, Relaxed);
         self.lost(None, now);
     }
 
-    /// Somebody has told all: a peer, or the process before (`None`), which counts only while it is expected. `complete`: it knew all itself.
+    /// Records the end of a lesson by a peer, or by the predecessor (`None`), which counts only while it is expected.
+    /// `complete`: the teacher knew all itself.
     pub(crate) fn told(&self, peer: Option<usize>, complete: bool, now: Instant) {
         match (peer, self.stage()) {
             (_, Stage::Complete) => {}
@@ -88,7 +89,7 @@ impl Group {
         }
     }
 
-    /// The connection to a peer, or to the process before, has ended.
+    /// Records the end of the connection to a peer, or to the predecessor.
     pub(crate) fn lost(&self, peer: Option<usize>, now: Instant) {
         match (peer, self.stage()) {
             (Some(peer), Stage::Asked(asked)) if peer == asked => self.enter(Stage::Wanted, now),
@@ -135,9 +136,9 @@ impl Group {
     }
 }
 
-/// How long somebody is waited for who could tell.
+/// Time limit for a teacher to connect.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long somebody may take to tell all.
+/// Time limit of a whole lesson.
 const LESSON: Duration = Duration::from_secs(60);
 
 #[cfg(test)]

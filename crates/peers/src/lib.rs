@@ -6,16 +6,16 @@
 //! Session --learn--> Table
 //! ```
 //!
-//! [`run`] is one task on the control thread; each connection is a task of it around a `Session`, which knows of no socket and no
-//! clock.
+//! [`run`] is one task on the control thread; each connection is a task of it around a `Session`, which uses no socket
+//! and no clock.
 //!
 //! Invariants:
-//! * What was learnt from a peer is not told on. What changes here is told to every peer, and again after a connection broke, from the
-//!   last change that the peer has acknowledged.
-//! * An entry waits for a peer at most once: what is sent is what it holds then. A table's list of changes is never longer than the table may be,
-//!   and entries that are over leave it, acknowledged or not.
+//! * Data that was learnt from a peer is not passed on. Changes made here are sent to every peer, and again after a
+//!   connection broke, from the last update that the peer has acknowledged.
+//! * An entry waits for a peer at most once: its data at the time of sending is sent. A table's list of changes is
+//!   never longer than the table may be, and expired entries leave it, acknowledged or not.
 //! * Between two processes there is one connection.
-//! * Everything that a peer says is bounded: a message, a table's number, a name.
+//! * Everything that a peer sends is bounded: a message, a table's number, a name.
 
 mod definition;
 mod group;

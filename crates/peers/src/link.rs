@@ -1,4 +1,4 @@
-//! Sockets to other processes, plain or behind TLS.
+//! Sockets to other processes, plain or over TLS.
 
 use std::io;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
-/// How a process is reached.
+/// Address and TLS of a process.
 #[derive(Clone, Default, Debug)]
 pub struct Door {
-    /// Where it listens.
+    /// Listening address.
     pub address: Address,
-    /// What secures connections to it.
+    /// TLS connector.
     pub connector: Option<Arc<Connector>>,
 }
 
 impl Door {
-    /// Connects.
+    /// Opens a connection.
     pub(crate) async fn connect(&self) -> io::Result<Box<dyn Stream>> {
         let socket = match self.address.connect().await? {
             Socket::Tcp(stream) => tcp(stream),
@@ -38,7 +38,7 @@ impl Door {
     }
 }
 
-/// A connection that was accepted, behind its handshake where there is one.
+/// An accepted connection, after its TLS handshake where there is one.
 pub(crate) async fn accepted(socket: Socket, acceptor: Option<&Arc<Acceptor>>) -> io::Result<Box<dyn Stream>> {
     match acceptor {
         None => Ok(plain(socket)),
@@ -49,7 +49,7 @@ pub(crate) async fn accepted(socket: Socket, acceptor: Option<&Arc<Acceptor>>) -
     }
 }
 
-/// A small message is not to wait for the answer to the one before.
+/// A small message must not wait for the answer to the one before.
 pub(crate) fn tcp(stream: TcpStream) -> Socket {
     let _ = stream.set_nodelay(true);
     Socket::Tcp(stream)

@@ -5,38 +5,38 @@ use crate::integer;
 /// A message that came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Message<'a> {
-    /// The peer asks for all that is known.
+    /// The peer asks for all entries.
     ResyncRequest,
-    /// All has been said, and whoever said it knew all.
+    /// All entries were sent, and the sender knew all.
     ResyncFinished,
-    /// All has been said, but there may be more.
+    /// All entries were sent, but there may be more.
     ResyncPartial,
-    /// The end was heard.
+    /// The end of a lesson was received.
     ResyncConfirm,
     /// The peer is alive.
     Heartbeat,
-    /// The peer has understood nothing, and ends.
+    /// The peer has received a malformed message, and closes.
     Failure,
-    /// What entries look like that follow.
+    /// Description of the entries that follow.
     Definition(&'a [u8]),
-    /// Another table that was defined.
+    /// Switch to another table that was described.
     Switch(&'a [u8]),
-    /// Up to where updates were heard.
+    /// Number of the last update that was received.
     Acknowledgement(&'a [u8]),
     /// An entry.
     Update {
-        /// Whether it says its number; otherwise it is the next one.
+        /// Whether the number is included; otherwise it is the next one.
         numbered: bool,
-        /// Whether it says when it expires.
+        /// Whether the expiry is included.
         timed: bool,
         /// The rest.
         body: &'a [u8],
     },
-    /// Something of a later version.
+    /// A message of a later version.
     Unknown,
 }
 
-/// What the bytes begin with.
+/// Result of parsing the first message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Read<'a> {
     /// A message of so many bytes.
@@ -47,7 +47,7 @@ pub(crate) enum Read<'a> {
     Wrong,
 }
 
-/// Reads the first message.
+/// Parses the first message.
 pub(crate) fn read(bytes: &[u8]) -> Read<'_> {
     let [class, kind, rest @ ..] = bytes else { return Read::Partial };
     if *kind < VARIABLE {
@@ -98,7 +98,7 @@ impl Short {
     }
 }
 
-/// Says that something was not understood.
+/// Reports a malformed message.
 pub(crate) fn write_failure(to: &mut Vec<u8>) {
     to.extend([ERROR, 0]);
 }
@@ -133,7 +133,7 @@ const TIMED_UPDATE: u8 = 133;
 const NEXT_TIMED_UPDATE: u8 = 134;
 /// A key of the longest kind, and all that an entry may hold.
 pub(crate) const MOST_BYTES: usize = 128 * 1024;
-/// Of an integer of 64 bits.
+/// Length of an integer of 64 bits.
 const MOST_LENGTH_BYTES: usize = 10;
 
 #[cfg(test)]

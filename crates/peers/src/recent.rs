@@ -1,25 +1,25 @@
-//! The changes of one table, in order: each has a number, and each entry stands once, under its latest.
+//! Changes of a table, in order: each has a number, and each entry appears once, under its latest.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use terse_balance::table::Entry;
 
-/// The changes that somebody may not have heard yet.
+/// Changes that a peer may not have acknowledged yet.
 #[derive(Default, Debug)]
 pub(crate) struct Recent {
     head: u64,
     by_number: BTreeMap<u64, Arc<Entry>>,
-    /// The number of an entry, by its address: the entry is kept for as long.
+    /// Number of each entry, by its address: the entry is kept for as long.
     numbers: HashMap<usize, u64>,
 }
 
 impl Recent {
-    /// The number of the latest change; 0 before the first.
+    /// Number of the latest change; 0 before the first.
     pub(crate) fn head(&self) -> u64 {
         self.head
     }
 
-    /// Notes a change. The oldest is forgotten where there would be more than `most`.
+    /// Records a change. The oldest is dropped where there would be more than `most`.
     pub(crate) fn note(&mut self, entry: Arc<Entry>, most: usize) {
         self.head += 1;
         if let Some(before) = self.numbers.insert(address(&entry), self.head) {
@@ -31,19 +31,19 @@ impl Recent {
         }
     }
 
-    /// The first change behind a number.
+    /// First change after a number.
     pub(crate) fn after(&self, number: u64) -> Option<(u64, Arc<Entry>)> {
         self.by_number.range(number + 1..).next().map(|(number, entry)| (*number, entry.clone()))
     }
 
-    /// Forgets what everybody has heard, up to a number.
+    /// Drops the changes up to a number, which all peers have acknowledged.
     pub(crate) fn forget(&mut self, heard: u64) {
         while self.by_number.first_key_value().is_some_and(|(first, _)| *first <= heard) {
             self.forget_first();
         }
     }
 
-    /// Forgets the oldest changes while their entries are over, but looks at so many at most.
+    /// Drops the oldest changes while their entries have expired, but examines at most `most`.
     pub(crate) fn forget_gone(&mut self, most: usize, is_there: impl Fn(&Arc<Entry>) -> bool) {
         for _ in 0..most {
             if self.by_number.first_key_value().is_none_or(|(_, entry)| is_there(entry)) {
@@ -53,12 +53,12 @@ impl Recent {
         }
     }
 
-    /// How many changes wait.
+    /// Number of waiting changes.
     pub(crate) fn len(&self) -> usize {
         self.by_number.len()
     }
 
-    /// The whole number of a change that a message names by its lowest 32 bits.
+    /// Full number of a change that a message gives by its lowest 32 bits.
     pub(crate) fn whole(&self, low: u32) -> u64 {
         let guess = self.head & !u64::from(u32::MAX) | u64::from(low);
         if guess > self.head { guess.saturating_sub(1 << 32) } else { guess }

@@ -1,4 +1,4 @@
-//! Sections at work, on the control thread: who connects to whom, and when again.
+//! Sections at work, on the control thread: connections to peers, and their renewal.
 //!
 //! ```text
 //! to each peer:   wait until there is no connection --> connect --> hello --200--> Session --> a pause --> again
@@ -30,7 +30,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until, timeout};
 
-/// A socket of a section. It does not block.
+/// A socket of a section, non-blocking.
 #[derive(Debug)]
 pub struct Listening {
     /// The section, by its index.
@@ -50,8 +50,8 @@ pub enum ListeningSocket {
     Unix(std::os::unix::net::UnixListener),
 }
 
-/// Shares the tables of all sections until it is told to leave; then the process that replaces this one, if there is one, is told all
-/// that is known. `predecessor`: there was a process before, which will tell.
+/// Shares the tables of all sections until it is told to leave. Then the process that replaces this one, if there is
+/// one, is sent all entries. `predecessor`: there was a process before, which will teach.
 pub async fn run(groups: Vec<Arc<Group>>, sockets: Vec<Listening>, predecessor: bool, mut leave: watch::Receiver<bool>) {
     let own: Vec<Option<Door>> = groups.iter().enumerate().map(|(index, group)| own_door(index, group, &sockets)).collect();
     let mut tasks = JoinSet::new();
@@ -68,7 +68,7 @@ pub async fn run(groups: Vec<Arc<Group>>, sockets: Vec<Listening>, predecessor: 
             tasks.spawn(dial(group.clone(), peer));
         }
     }
-    // Who gives orders has gone, and everything with it.
+    // The sender of the order has gone, and everything with it.
     let _ = leave.wait_for(|leave| *leave).await;
     tasks.shutdown().await;
     for (group, door) in groups.iter().zip(own) {
@@ -79,18 +79,18 @@ pub async fn run(groups: Vec<Arc<Group>>, sockets: Vec<Listening>, predecessor: 
     }
 }
 
-/// Descriptors that a section with so many sockets may have open at a time: what each socket accepts, a connection to each peer, one that
-/// is about to take its place, and the one to the next process.
+/// Number of descriptors that a section with so many sockets may have open. They are the connections that each socket
+/// accepts, one to each peer, another that is about to take its place, and the one to the next process.
 pub fn descriptors(group: &Group, sockets: usize) -> usize {
     sockets * most_accepted(group) + 2 * group.peers.len() + 1
 }
 
-/// Connections that each socket of a section accepts at a time. Strangers beyond that wait in the kernel.
+/// Limit of connections that each socket of a section accepts at a time. Further ones wait in the kernel.
 fn most_accepted(group: &Group) -> usize {
     2 * group.peers.len() + SPARE
 }
 
-/// How this process, and the one that replaces it, is reached.
+/// Destination of this process, and of the one that replaces it.
 fn own_door(index: usize, group: &Group, sockets: &[Listening]) -> Option<Door> {
     let address = sockets.iter().filter(|socket| socket.group == index).find_map(|socket| match &socket.socket {
         ListeningSocket::Tcp(listener) => listener.local_addr().ok().map(|address| Address::Ip(reachable(address))),
@@ -101,7 +101,7 @@ fn own_door(index: usize, group: &Group, sockets: &[Listening]) -> Option<Door> 
     (is_plain || connector.is_some()).then_some(Door { address, connector })
 }
 
-/// An address that stands for any is this machine's own.
+/// An unspecified address becomes this machine's own.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         ip if !ip.is_unspecified() => ip,
@@ -111,7 +111,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// Takes changes of tables: the first at once, those of the moment behind it together.
+/// Takes changes of tables: the first at once, those of the next moment together.
 async fn collect(group: Arc<Group>) {
     loop {
         group.wake.notified().await;
@@ -150,7 +150,7 @@ async fn dial(group: Arc<Group>, index: usize) {
     }
 }
 
-/// Connects to a peer and says hello.
+/// Connects to a peer and sends the hello.
 async fn greet(group: &Group, peer: &Peer) -> io::Result<(Box<dyn Stream>, Vec<u8>)> {
     let mut stream = peer.door.connect().await.inspect_err(|error| {
         EXHAUSTION.note(error, Purpose::Peer);
@@ -160,7 +160,7 @@ async fn greet(group: &Group, peer: &Peer) -> io::Result<(Box<dyn Stream>, Vec<u
     Ok((stream, rest))
 }
 
-/// Says hello, and hears that it is welcome; gives what has come behind that.
+/// Sends the hello, and awaits its acceptance; returns the bytes that have come after that.
 async fn hello(stream: &mut Box<dyn Stream>, to: &str, from: &str) -> io::Result<Vec<u8>> {
     stream.write_all(&hello::write(to, from, std::process::id())).await?;
     let mut bytes = Vec::new();
@@ -194,7 +194,7 @@ async fn accept(group: Arc<Group>, bind: usize, socket: ListeningSocket) {
             Ok(socket) => drop(clients.spawn(welcome(group.clone(), bind, socket))),
             Err(error) => {
                 EXHAUSTION.note(&error, Purpose::Peer);
-                // No descriptor or no memory: somebody else must let go first.
+                // No descriptor or no memory: others must be released first.
                 sleep(BREATH).await;
             }
         }
@@ -202,7 +202,7 @@ async fn accept(group: Arc<Group>, bind: usize, socket: ListeningSocket) {
     }
 }
 
-/// Hears who has connected, and shares tables with it if it is one of the section's.
+/// Receives the hello of a connection, and shares tables with it if it is a peer of the section.
 async fn welcome(group: Arc<Group>, bind: usize, socket: Socket) {
     let acceptor = group.acceptors.get(bind).and_then(Option::as_ref);
     let heard = async {
@@ -219,7 +219,7 @@ async fn welcome(group: Arc<Group>, bind: usize, socket: Socket) {
         }
     };
     let Ok(Ok((mut stream, mut bytes, read))) = timeout(INTRODUCTION, heard).await else { return };
-    // Who has given up in the meantime must not end the connection that took the place of this one.
+    // A client that has given up in the meantime must not end the connection that took the place of this one.
     if let Ok(Ok(0)) = timeout(Duration::ZERO, stream.read_buf(&mut bytes)).await {
         return;
     }
@@ -235,7 +235,7 @@ async fn welcome(group: Arc<Group>, bind: usize, socket: Socket) {
             return;
         }
     };
-    // From here on this process says no hello to that peer: nothing is awaited in between.
+    // From here on this process sends no hello to that peer: nothing is awaited in between.
     let place = Place::take(&group, with);
     if matches!(timeout(PATIENCE, stream.write_all(&Status::Welcome.line())).await, Ok(Ok(()))) {
         let session = Session::new(group.clone(), with, timed);
@@ -243,13 +243,13 @@ async fn welcome(group: Arc<Group>, bind: usize, socket: Socket) {
     }
 }
 
-/// Who somebody is that says this hello.
+/// Role of the sender of this hello.
 fn admit(group: &Group, to: &str, from: &str) -> Result<With, Status> {
     if *to != *group.own {
         return Err(Status::WrongTarget);
     }
     if *from == *group.own {
-        // Anybody may say so: one at a time is heard, while there may be one.
+        // Any sender may claim it: one at a time is accepted, while a predecessor is expected.
         return if group.expects_predecessor() { Ok(With::Predecessor) } else { Err(Status::Later) };
     }
     let index = group.peers.iter().position(|peer| *peer.name == *from).ok_or(Status::Stranger)?;
@@ -260,7 +260,7 @@ fn admit(group: &Group, to: &str, from: &str) -> Result<With, Status> {
     }
 }
 
-/// Tells the process that replaces this one all that is known here.
+/// Sends all entries to the process that replaces this one.
 async fn teach(group: Arc<Group>, door: &Door) -> io::Result<()> {
     let greet = async {
         let mut stream = door.connect().await?;
@@ -273,11 +273,11 @@ async fn teach(group: Arc<Group>, door: &Door) -> io::Result<()> {
     Ok(())
 }
 
-/// The place of the one connection to a peer, or to the process before. Whoever takes that of a peer ends the one before.
+/// Registration of the one connection to a peer, or to the predecessor. A new one of a peer ends the one before.
 struct Place<'a> {
     group: &'a Group,
     with: With,
-    /// The peer, and the connection's number.
+    /// The peer, and the number of the connection.
     own: Option<(&'a Peer, u64)>,
 }
 
@@ -336,9 +336,9 @@ async fn converse(
     let mut more = group.more.subscribe();
     let mut turn = own.map(|(peer, _)| peer.turn.subscribe());
     let now = tokio::time::Instant::now();
-    // When something came last, when something was said, and since when the other end takes nothing of it.
+    // Times of the last data received, of the last data sent, and since when the other end accepts none of it.
     let (mut heard, mut said, mut taken) = (now, now, now);
-    // Whether there may be more to say than was looked at.
+    // Whether there may be more to send than was examined.
     let mut goes_on = false;
     loop {
         match session.receive(&input) {
@@ -382,7 +382,7 @@ async fn converse(
             }
             () = sleep_until(heard + SILENCE) => return Err(io::ErrorKind::TimedOut.into()),
         }
-        // Much to say leaves others of this thread their turn.
+        // A long output leaves other tasks of this thread their turn.
         tokio::task::yield_now().await;
     }
 }
@@ -395,7 +395,7 @@ async fn ended(turn: &mut Option<watch::Receiver<u64>>, own: Option<(&Peer, u64)
     }
 }
 
-/// How long a peer that could not be reached is left alone: not the same for all, so that two do not meet again and again.
+/// Time before the next attempt to reach a peer: random, so that two do not meet again and again.
 fn pause() -> Duration {
     let random = RandomState::new().hash_one(());
     SHORTEST_PAUSE + Duration::from_millis(random % LONGEST_MORE_MS)
@@ -408,30 +408,30 @@ enum Accepting {
 
 static CONNECTIONS: AtomicU64 = AtomicU64::new(1);
 
-/// How long it may take to reach a peer and be welcome there, or to write a line to one that has come.
+/// Time limit to connect to a peer and be accepted there, or to write a line to an accepted connection.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long whoever connects may take for a handshake and a hello.
+/// Time limit of an incoming connection's handshake and hello.
 const INTRODUCTION: Duration = Duration::from_secs(2);
-/// So often at most it is looked for changes.
+/// Least interval of looks for changes.
 const MOMENT: Duration = Duration::from_millis(2);
 const TICK: Duration = Duration::from_secs(1);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_MORE_MS: u64 = 2000;
-/// Who has nothing to say for so long says that it is there.
+/// Silence after which a heartbeat is sent.
 const BEAT: Duration = Duration::from_secs(3);
-/// Who says nothing for so long is gone.
+/// Silence after which the other end counts as gone.
 const SILENCE: Duration = Duration::from_secs(5);
-/// Who takes nothing of what is said for so long is gone.
+/// Time without progress of output after which the other end counts as gone.
 const STALL: Duration = Duration::from_secs(30);
-/// How long the process that replaces this one, if there is one, may take to answer: it serves already.
+/// Time limit of the first answer of the process that replaces this one, if there is one: it serves already.
 const GREETING: Duration = Duration::from_secs(1);
-/// How long it may take to learn.
+/// Time limit of its learning.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How long nothing is accepted when the kernel has no descriptor for it.
+/// Pause of accepting when the kernel has no descriptor for it.
 const BREATH: Duration = Duration::from_millis(100);
-/// Connections beside those of peers: of those that are about to be refused.
+/// Connections beside those of peers: connections that are about to be refused.
 const SPARE: usize = 8;
-/// How much is read and written at a time.
+/// Size of a read or a write.
 const CHUNK_BYTES: usize = 16 * 1024;
 
 #[cfg(test)]
@@ -475,7 +475,7 @@ mod tests {
         assert!(lasted >= STALL && lasted < STALL + BEAT && !group.peers[0].is_connected(), "{lasted:?}");
     }
 
-    /// Not one of many entries that are gone has a byte to write: what the last one has comes all the same.
+    /// Of many entries that are gone none has a byte to write: the last entry is sent all the same.
     #[tokio::test(start_paused = true)]
     async fn what_comes_behind_much_that_is_gone_is_told() {
         let group = counted(0);

@@ -1,4 +1,4 @@
-//! One connection to another process, without its socket: bytes and the time go in, bytes come out.
+//! A connection to another process, without its socket: bytes and the time go in, bytes come out.
 
 use crate::definition::{self, Definition};
 use crate::group::{Group, SharedTable};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use terse_balance::table::Entry;
 
-/// Who is at the other end.
+/// Role of the other end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum With {
     /// A peer, by its index.
@@ -22,65 +22,65 @@ pub(crate) enum With {
     Successor,
 }
 
-/// The other end has said something that cannot be understood, or gives up.
+/// The other end has sent a malformed message, or gives up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Broken;
 
-/// A connection, once both ends know each other.
+/// A connection, once both ends are identified.
 pub(crate) struct Session {
     group: Arc<Group>,
     with: With,
-    /// Whether the other end wants to know when entries expire.
+    /// Whether the other end wants the expiry of entries.
     timed: bool,
     /// Tables of the other end, by its numbers.
     theirs: HashMap<u64, Theirs>,
     current: Option<u64>,
     known_names: KnownNames,
     sent_names: SentNames,
-    /// Up to where each table was sent.
+    /// Number of the last update sent of each table.
     sent: Vec<u64>,
-    /// The table that was described last, and the number of its last update.
+    /// Table that was described last, and the number of its last update.
     described: Option<(usize, Option<u32>)>,
     teaching: Option<Teaching>,
-    /// The end of a lesson is to be confirmed: once, however often it was told.
+    /// Whether the end of a lesson is to be confirmed: once, however often it was sent.
     confirms: bool,
-    /// The other end has heard all that it was taught.
+    /// Whether the other end has received the whole lesson.
     taught: bool,
 }
 
 /// A table of the other end.
 struct Theirs {
     definition: Definition,
-    /// Which one it is here; nothing where there is none that fits.
+    /// Index of the table here; `None` where none fits.
     ours: Option<usize>,
-    /// The number of its last update.
+    /// Number of its last update.
     last: u32,
     /// Whether that is still to be acknowledged.
     due: bool,
 }
 
-/// The whole of all tables, one after the other.
+/// Progress of sending all tables, one after the other.
 struct Teaching {
     table: usize,
     shard: usize,
     entries: std::vec::IntoIter<Arc<Entry>>,
 }
 
-/// What one call may say, and look at: an entry that is gone, or not for the other end, says nothing and takes time.
+/// Limits of one call: an entry that is gone, or not for the other end, has no bytes and takes time.
 struct Budget {
-    /// How long the output may become.
+    /// Length that the output may reach.
     bytes: usize,
-    /// How many entries are still looked at.
+    /// Number of entries that may still be examined.
     entries: usize,
 }
 
 impl Session {
-    /// A connection that begins: a peer hears what it has not acknowledged.
+    /// Begins a session: a peer is sent what it has not acknowledged.
     pub(crate) fn new(group: Arc<Group>, with: With, timed: bool) -> Session {
         let tables = 0..group.tables.len();
         let sent = match with {
             With::Peer(peer) => tables.map(|table| group.peers.get(peer).map_or(0, |peer| peer.heard_of(table))).collect(),
-            // All of it is taught.
+            // The lesson covers all.
             With::Successor | With::Predecessor => tables.map(|_| u64::MAX).collect(),
         };
         let teaching = (with == With::Successor).then(Teaching::begin);
@@ -105,7 +105,7 @@ impl Session {
         self.taught && self.with == With::Successor
     }
 
-    /// Takes whole messages off the front, and says how many bytes they were.
+    /// Takes whole messages off the front, and returns their length in bytes.
     ///
     /// # Errors
     /// The connection is of no use any more.
@@ -127,7 +127,7 @@ impl Session {
         match message {
             Message::Heartbeat | Message::Unknown => {}
             Message::Failure => return Err(Broken),
-            // Who asks again before all is said hears it once.
+            // A peer that asks again before the end gets everything once.
             Message::ResyncRequest => drop(self.teaching.get_or_insert_with(Teaching::begin)),
             Message::ResyncFinished | Message::ResyncPartial => {
                 self.group.told(self.peer(), message == Message::ResyncFinished, Instant::now());
@@ -181,8 +181,8 @@ impl Session {
         Ok(())
     }
 
-    /// Appends what there is to say, up to about so many bytes, and looks at so many entries at most. Whether there may be more to say,
-    /// though these bytes were not reached: others have their turn before.
+    /// Appends pending messages, up to about `most` bytes, and examines a limited number of entries. True if there may
+    /// be more to send, though `most` was not reached: other tasks have their turn before.
     pub(crate) fn send(&mut self, most: usize, to: &mut Vec<u8>) -> bool {
         if let With::Peer(peer) = self.with
             && self.group.asks(peer, Instant::now())
@@ -200,7 +200,7 @@ impl Session {
         budget.entries == 0 && to.len() < most
     }
 
-    /// Appends up to where updates were heard. Whoever teaches this process takes no acknowledgement until the end is confirmed.
+    /// Appends acknowledgements of updates. The teacher of this process gets none until the end is confirmed.
     fn acknowledge(&mut self, to: &mut Vec<u8>) {
         if self.is_taught_by_them() {
             return;
@@ -218,7 +218,7 @@ impl Session {
         self.peer().is_some_and(|peer| self.group.stage() == Stage::Asked(peer))
     }
 
-    /// Goes on with the whole of all tables.
+    /// Goes on with the lesson of all tables.
     fn teach(&mut self, budget: &mut Budget, to: &mut Vec<u8>, now_ms: u64) {
         while self.teaching.is_some() && budget.take(to) {
             let Some(teaching) = &mut self.teaching else { return };
@@ -241,14 +241,14 @@ impl Session {
             };
             let table = teaching.table;
             if self.is_for_them(shared, &entry) {
-                // It is no change: whoever acknowledges it says nothing new.
+                // It is no change: its acknowledgement changes nothing.
                 let heard = self.peer().and_then(|peer| self.group.peers.get(peer)).map_or(0, |peer| peer.heard_of(table));
                 self.write(table, &entry, heard as u32, to, now_ms);
             }
         }
     }
 
-    /// Goes on with what has changed.
+    /// Goes on with changes.
     fn tell(&mut self, budget: &mut Budget, to: &mut Vec<u8>, now_ms: u64) {
         for table in 0..self.sent.len() {
             loop {
@@ -258,7 +258,7 @@ impl Session {
                 if !budget.take(to) {
                     return;
                 }
-                // What is gone by now would come to life again.
+                // An entry that is gone by now would come to life again.
                 if self.is_for_them(shared, &entry) && shared.table.has_entry(&entry, now_ms) {
                     self.write(table, &entry, number as u32, to, now_ms);
                 }
@@ -297,7 +297,7 @@ impl Session {
         message::write(message::update(!is_next, self.timed), &body, to);
     }
 
-    /// Tells the section that the connection has ended.
+    /// Notifies the section that the connection has ended.
     pub(crate) fn end(&self) {
         if self.with != With::Successor {
             self.group.lost(self.peer(), Instant::now());
@@ -327,9 +327,9 @@ impl Teaching {
     }
 }
 
-/// Entries that are looked at without a pause: for less than a millisecond.
+/// Entries that are examined without a pause: for less than a millisecond.
 const ENTRIES_AT_ONCE: usize = 1000;
-/// Tables that a peer may have.
+/// Limit of a peer's tables.
 const MOST_TABLES: usize = 1024;
 
 #[cfg(test)]

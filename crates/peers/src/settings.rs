@@ -1,11 +1,11 @@
-//! What a `peers` section says.
+//! Settings of a `peers` section.
 
 use std::sync::Arc;
 use terse_balance::ServerSettings;
 use terse_balance::table::TableSettings;
 use terse_config::{Place, Setting};
 
-/// A `peers` section, but where it listens.
+/// A `peers` section, without its listening addresses.
 #[derive(Clone, Default, Debug)]
 pub struct PeersSettings {
     /// `peer` and `server` lines.
@@ -14,18 +14,18 @@ pub struct PeersSettings {
     pub tables: Vec<(Arc<str>, TableSettings)>,
     /// `disabled`
     pub disabled: bool,
-    /// `shards`: among how many peers tables are dealt out; 0: each has all.
+    /// `shards`: number of peers among which tables are divided; 0: each has all.
     pub shards: u32,
 }
 
 /// A `peer` or `server` line.
 #[derive(Clone, Debug)]
 pub struct PeerLine {
-    /// Its name.
+    /// Name.
     pub name: Arc<str>,
-    /// Where it is, and how it is reached: the one of this process need not say it.
+    /// Address and connection settings: the line of this process need not have them.
     pub server: Option<Box<ServerSettings>>,
-    /// Where the line stands.
+    /// Place in the configuration.
     pub place: Place,
 }
 

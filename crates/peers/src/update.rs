@@ -1,4 +1,4 @@
-//! Entries on the wire: a key, and what is known of it, in the order of its table's description.
+//! Entries on the wire: a key, and its data, in the order of its table's description.
 
 use crate::definition::{self, Definition, INTEGER, TEXT};
 use crate::integer;
@@ -6,33 +6,34 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use terse_balance::table::{Data, Entry, KeyKind, Part, Shape, Stored, Table};
 
-/// Names that were sent already: a peer keeps so many, by numbers from 1.
+/// Names that were sent already: a peer keeps a limited number, by numbers from 1.
 #[derive(Default, Debug)]
 pub(crate) struct SentNames {
     numbers: HashMap<Arc<str>, u64>,
     names: Vec<Arc<str>>,
-    /// The number that the next new name gets.
+    /// Number of the next new name.
     next: usize,
 }
 
-/// Names that came, by their numbers.
+/// Received names, by their numbers.
 #[derive(Default, Debug)]
 pub(crate) struct KnownNames(HashMap<u64, Arc<str>>);
 
-/// An entry that came.
+/// A received entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Update {
-    /// The number of the change, where the message says it.
+    /// Number of the change, where the message has it.
     pub(crate) number: Option<u32>,
-    /// In how many milliseconds the entry expires, where the message says it.
+    /// Milliseconds until the entry expires, where the message has it.
     pub(crate) remaining_ms: Option<u64>,
-    /// Its key.
+    /// Key.
     pub(crate) key: Vec<u8>,
-    /// What is known of it.
+    /// Data.
     pub(crate) parts: Vec<(Data, u32, Part)>,
 }
 
-/// Appends the body of an update. `number`: the change's, unless it is the one after the last; `timed`: says when the entry expires.
+/// Appends the body of an update. `number`: the change's, unless it is the one after the last; `timed`: includes the
+/// expiry.
 pub(crate) fn write(
     table: &Table,
     entry: &Entry,
@@ -65,7 +66,7 @@ pub(crate) fn write(
     }
 }
 
-/// Reads the body of an update; nothing when it is none.
+/// Parses the body of an update; `None` when it is malformed.
 pub(crate) fn read(
     mut body: &[u8],
     (numbered, timed): (bool, bool),
@@ -97,8 +98,8 @@ pub(crate) fn read(
 }
 
 impl Update {
-    /// Puts what came into a table. How many connections a peer has is no business of a table that counts its own; of a table that
-    /// others write to (`aside`), only what no rule counts is.
+    /// Stores a received entry in a table. A peer's current connections are not stored in a table that counts its own.
+    /// In a table that others write to (`aside`), only data that no rule counts is stored.
     pub(crate) fn learn(&self, table: &Table, aside: bool, now_ms: u64) {
         let key = match table.settings().key {
             KeyKind::Text(length) => self.key.get(..self.key.len().min(length)).unwrap_or_default(),
@@ -116,7 +117,7 @@ impl Update {
     }
 }
 
-/// Whether entries of a table have the keys that are described.
+/// Whether entries of a table have keys of the described type.
 pub(crate) fn fits(definition: &Definition, table: &Table) -> bool {
     definition.key == definition::key(table.settings().key)
 }
@@ -151,7 +152,7 @@ impl SentNames {
 }
 
 impl KnownNames {
-    /// Takes a name off the front: none, one that is known, or a new one with its number.
+    /// Takes a name off the front: none, a known one, or a new one with its number.
     fn read(&mut self, from: &mut &[u8]) -> Option<Option<Arc<str>>> {
         let length = usize::try_from(integer::take(from)?).ok()?;
         let (mut entry, rest) = from.split_at_checked(length)?;
@@ -180,7 +181,7 @@ fn low(from: &mut &[u8]) -> Option<u32> {
     integer::take(from).map(|n| n as u32)
 }
 
-/// So many names a HAProxy keeps.
+/// Limit of names that HAProxy keeps.
 const MOST_NAMES: usize = 128;
 
 #[cfg(test)]
@@ -195,7 +196,7 @@ mod tests {
         definition::read(&body).unwrap()
     }
 
-    /// What HAProxy sends for such an entry.
+    /// Bytes that HAProxy sends for such an entry.
     #[test]
     fn updates_are_haproxys() {
         let table = table("t", "type string size 9 store server_id,server_key");

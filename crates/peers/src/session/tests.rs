@@ -1,4 +1,4 @@
-//! Two sections that talk to each other, without a socket.
+//! Two sections that exchange messages, without a socket.
 
 use super::*;
 use crate::group::tests::group;
@@ -16,7 +16,7 @@ struct End {
 impl End {
     fn new(own: &str, other: &str) -> End {
         let group = group(own, &[other], LINE);
-        // Nobody is to be asked.
+        // No peer is to be asked.
         group.begin(true, Instant::now());
         group.told(None, true, Instant::now());
         End { session: Session::new(group.clone(), With::Peer(0), true), group }
@@ -39,7 +39,7 @@ impl End {
     }
 }
 
-/// What one end has to say comes to the other one, in small pieces; gives how many bytes there were.
+/// Carries the output of one end to the other, in small pieces; returns the number of bytes.
 fn carry(from: &mut End, to: &mut End) -> usize {
     let (mut bytes, mut all) = (Vec::new(), 0);
     loop {
@@ -208,7 +208,7 @@ fn acknowledgements_wait_for_the_end_of_the_lesson() {
 }
 
 proptest! {
-    /// Whatever comes, in whatever pieces, is taken or refused.
+    /// Any messages, in any pieces, are processed or refused.
     #[test]
     fn any_messages_are_taken(messages in proptest::collection::vec((0u8..12, 126u8..137, proptest::collection::vec(any::<u8>(), 0..40)), 0..20)) {
         let mut end = End::new("a", "b");
