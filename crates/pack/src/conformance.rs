@@ -1,5 +1,5 @@
-//! Engines and decoders of files, through the cases that all pass ([`terse_trial`]). Engines go the whole way: cut into pieces that are
-//! coded on several threads and joined.
+//! Engines and decoders of files, through the common test cases ([`terse_trial`]). Engines go the whole way: the input
+//! is cut into pieces that are coded on several threads and joined.
 
 use crate::engine::{self, Engine};
 use crate::form::Form;
@@ -19,7 +19,7 @@ fn form(form: Form) -> terse_trial::Form {
     }
 }
 
-/// An engine that is given pieces of some length.
+/// An engine that is given pieces of a certain length.
 struct Pieces {
     engine: &'static Engine,
     workers: usize,
@@ -65,7 +65,7 @@ impl Whole for Pieces {
     }
 }
 
-/// A reader of the output who goes after so many bytes.
+/// A sink whose reader closes after so many bytes.
 struct Gone(usize);
 
 impl Write for Gone {

@@ -1,8 +1,8 @@
-//! A file that does not have its name yet.
+//! A file before it has its name.
 //!
-//! Output is written to a file without any name (`O_TMPFILE`), which gets its name when all of it, and its mode, owner and times, are
-//! on the disk. Whatever ends the process before, nothing is left of it. File systems that have no such files get one with a name
-//! that nobody else uses, in the same folder, and SIGINT, SIGTERM and SIGHUP take it away ([`crate::interrupt`]).
+//! Output is written to a file without any name (`O_TMPFILE`). The file gets its name when its data, mode, owner and
+//! times are on the disk. If the process ends before, nothing is left of it. On file systems without such files it gets
+//! a temporary, unused name in the same folder, and SIGINT, SIGTERM and SIGHUP remove it ([`crate::interrupt`]).
 
 use crate::interrupt;
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
@@ -13,16 +13,16 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A file on its way to a name.
+/// A file before it is published under its name.
 pub struct Draft {
     file: File,
     name: PathBuf,
     folder: PathBuf,
-    /// The name that it has meanwhile, if it needs one.
+    /// Temporary name, if it needs one.
     temporary: Option<PathBuf>,
 }
 
-/// What a finished file takes over from the one that it was made of.
+/// Attributes that a finished file takes over from its source.
 pub struct Attributes {
     mode: u32,
     owner: u32,
@@ -32,7 +32,7 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// Those of a file.
+    /// Attributes of a file.
     pub fn of(metadata: &Metadata) -> Attributes {
         Attributes {
             mode: metadata.mode() & 0o777,
@@ -43,17 +43,17 @@ impl Attributes {
         }
     }
 
-    /// With another time of change, in seconds since 1970.
+    /// Returns the attributes with another time of change, in seconds since 1970.
     pub fn with_time(self, time: u32) -> Attributes {
         Attributes { modified: Timespec { tv_sec: time.into(), tv_nsec: 0 }, ..self }
     }
 }
 
 impl Draft {
-    /// A file that will be called `name`, in whose folder it is made.
+    /// Creates a draft of `name`, in its folder.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn new(name: &Path) -> io::Result<Draft> {
         let folder = match name.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
@@ -75,19 +75,20 @@ impl Draft {
         Ok(Draft { file: File::from(file), name: name.to_owned(), folder, temporary })
     }
 
-    /// Where to write.
+    /// File to write to.
     pub fn file(&mut self) -> &mut File {
         &mut self.file
     }
 
-    /// Gives the file its name, once all of it is on the disk. A file that has the name already is replaced if `overwrites` says so.
+    /// Gives the file its name, once all of it is on the disk. An existing file of that name is replaced if
+    /// `overwrites`.
     ///
     /// # Errors
-    /// What the system says; `AlreadyExists` when somebody else took the name.
+    /// The system's error; `AlreadyExists` when another process took the name.
     pub fn publish(mut self, attributes: Option<&Attributes>, overwrites: bool) -> io::Result<()> {
         match attributes {
             Some(attributes) => self.take_over(attributes)?,
-            // As the shell's own redirection would make it.
+            // Mode of a shell's redirection.
             None => rustix::fs::fchmod(&self.file, Mode::from_raw_mode(0o666 & !umask()))?,
         }
         self.file.sync_all()?;
@@ -106,14 +107,14 @@ impl Draft {
         File::open(&self.folder)?.sync_all()
     }
 
-    /// Mode, owner and times, as far as the system lets us.
+    /// Takes over mode, owner and times, as far as the system allows.
     fn take_over(&self, attributes: &Attributes) -> io::Result<()> {
         let (owner, group) = (Uid::from_raw(attributes.owner), Gid::from_raw(attributes.group));
         let mut mode = attributes.mode;
         if rustix::fs::fchown(&self.file, Some(owner), Some(group)).is_err()
             && rustix::fs::fchown(&self.file, None, Some(group)).is_err()
         {
-            // What the group was allowed is not for another group.
+            // The old group's permissions are not for another group.
             mode &= 0o707;
         }
         rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode))?;
@@ -121,7 +122,7 @@ impl Draft {
         Ok(rustix::fs::futimens(&self.file, &times)?)
     }
 
-    /// Gives the file a name that nobody has.
+    /// Gives the file an unused name.
     fn link(&self, name: &Path) -> Result<(), Errno> {
         let nameless = format!("{NAMELESS}/{}", self.file.as_raw_fd());
         rustix::fs::linkat(CWD, nameless, CWD, name, AtFlags::SYMLINK_FOLLOW)
@@ -148,11 +149,11 @@ impl Drop for Draft {
     }
 }
 
-/// Where files without a name are found to be given one.
+/// Path of descriptors, by which files without a name are linked.
 const NAMELESS: &str = "/proc/self/fd";
-/// Until it is finished, nobody else reads it.
+/// Mode until it is finished: no other user reads it.
 const PRIVATE: Mode = Mode::from_raw_mode(0o600);
-/// Names that are tried.
+/// Limit of names that are tried.
 const ATTEMPTS: u32 = 100;
 
 /// A file with a name of its own.
@@ -173,7 +174,7 @@ fn named(folder: &Path, name: &Path, flags: OFlags) -> io::Result<(rustix::fd::O
     Err(Errno::EXIST.into())
 }
 
-/// A name in the same folder that tells where it comes from.
+/// A name in the same folder that shows its origin.
 fn beside(folder: &Path, name: &Path, attempt: u32) -> PathBuf {
     let mut short: Vec<u8> = name.file_name().map_or_else(Vec::new, |name| name.as_encoded_bytes().to_vec());
     // The longest name that file systems have is 255 bytes.
@@ -191,7 +192,7 @@ fn rename_over(temporary: &Path, name: &Path) -> io::Result<()> {
     renamed
 }
 
-/// Renames to a name that nobody has.
+/// Renames to an unused name.
 fn rename(temporary: &Path, name: &Path) -> io::Result<()> {
     let renamed = match rustix::fs::renameat_with(CWD, temporary, CWD, name, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => std::fs::hard_link(temporary, name).map(|()| remove(temporary)),
@@ -204,7 +205,7 @@ fn rename(temporary: &Path, name: &Path) -> io::Result<()> {
     renamed
 }
 
-/// A name that cannot be removed now could not be removed at another time either.
+/// A file that cannot be removed now could not be removed later either.
 fn remove(temporary: &Path) {
     let _ = std::fs::remove_file(temporary);
     interrupt::release(temporary);

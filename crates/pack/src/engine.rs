@@ -1,8 +1,8 @@
-//! Who compresses: coders of pieces.
+//! Engines of compression: coders of pieces.
 //!
-//! An input is cut into pieces that are coded on all cores at once, and what comes out is joined into one stream. A coder is one
-//! worker's; it sees one piece after the other, not necessarily neighbours, and with each the bytes before it, if its format can
-//! refer to them without having coded them.
+//! An input is cut into pieces that are coded on all cores at once, and the outputs are joined into one stream. A coder
+//! belongs to one worker. It gets pieces in order, not necessarily neighbours. With each it gets the bytes before it,
+//! if its format can refer to them without having coded them.
 
 mod brotli;
 mod deflate;
@@ -18,17 +18,17 @@ pub(crate) use brotli::Joiner;
 /// A piece of the input.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
-    /// Its bytes. Only an input without any has an empty piece.
+    /// Bytes of the piece. Only an empty input has an empty piece.
     pub bytes: &'a [u8],
-    /// Up to [`HISTORY_BYTES`] before it.
+    /// Up to [`HISTORY_BYTES`] bytes before it.
     pub history: &'a [u8],
-    /// Whether nothing stands before it.
+    /// Whether it is the first piece.
     pub is_first: bool,
-    /// Whether nothing follows it.
+    /// Whether it is the last piece.
     pub is_last: bool,
 }
 
-/// What deflate can refer to.
+/// Distance that deflate can refer back to, in bytes.
 pub const HISTORY_BYTES: usize = 1 << 15;
 
 /// A worker's coder.
@@ -40,21 +40,21 @@ pub trait Coder: Send {
     fn code(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Fault>;
 }
 
-/// An engine: one way to make a format.
+/// An engine: an implementation of a format.
 pub struct Engine {
-    /// What `--engine` calls it.
+    /// Name in `--engine`.
     pub name: &'static str,
-    /// What it makes.
+    /// Format of its output.
     pub form: Form,
-    /// What it is, in a few words.
+    /// Description in a few words.
     pub about: &'static str,
-    /// Pieces are no larger than this.
+    /// Limit of a piece, in bytes.
     pub piece_bytes: usize,
     /// Makes a coder of a level that the format has.
     pub make: &'static Make,
 }
 
-/// What makes a coder of a level.
+/// Constructor of a coder of a level.
 pub type Make = dyn Fn(u8) -> Result<Box<dyn Coder>, Fault> + Send + Sync;
 
 impl std::fmt::Debug for Engine {
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-/// The engines, those too that not every machine has. The first one of a format is who makes it unless `--engine` says, but [`of`].
+/// All engines, including those that some machines lack. The default of a format is its first, except for [`of`].
 pub const ENGINES: &[Engine] = &[
     Engine {
         name: "deflate",
@@ -119,7 +119,7 @@ pub const ENGINES: &[Engine] = &[
 /// ISA-L's name.
 const ISAL: &str = "isal";
 
-/// Those that this machine has.
+/// Engines that this machine has.
 pub fn present() -> impl Iterator<Item = &'static Engine> {
     ENGINES.iter().filter(|engine| engine.name != ISAL || isal::is_there())
 }
@@ -129,13 +129,13 @@ pub fn find(name: &str) -> Option<&'static Engine> {
     present().find(|engine| engine.name == name)
 }
 
-/// The engine of a format at a level: who keeps the level's promise on size in the least time.
+/// Engine of a format at a level: the one that keeps the level's promise on size in the least time.
 pub fn of(form: Form, level: u8) -> &'static Engine {
     let quick = find(ISAL).filter(|quick| quick.form == form && level == 1);
     quick.or_else(|| present().find(|engine| engine.form == form)).unwrap_or(&ENGINES[0])
 }
 
-/// The engines' names, for messages.
+/// Names of the engines, for messages.
 pub(crate) fn names() -> String {
     present().map(|engine| engine.name).collect::<Vec<_>>().join(", ")
 }

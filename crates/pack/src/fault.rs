@@ -1,8 +1,8 @@
-//! What goes wrong with a file, in gzip's words.
+//! Faults of a file, in gzip's words.
 
 use std::io;
 
-/// Why a file could not be compressed or decompressed.
+/// Reason why a file could not be compressed or decompressed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -12,19 +12,19 @@ pub enum Fault {
     /// The output could not be written.
     #[error("{}", plain(.0))]
     Write(io::Error),
-    /// The input has none of the formats, or not the one that was asked for.
+    /// The input has no known format, or not the requested one.
     #[error("not in {0} format")]
     Format(&'static str),
     /// The input ends in the middle.
     #[error("unexpected end of file")]
     End,
-    /// The compressed data make no sense.
+    /// The compressed data are malformed.
     #[error("invalid compressed data--format violated")]
     Violated,
-    /// The checksum of what came out is another one.
+    /// The checksum of the output differs.
     #[error("invalid compressed data--crc error")]
     Checksum,
-    /// The length of what came out is another one.
+    /// The length of the output differs.
     #[error("invalid compressed data--length error")]
     Length,
     /// The name in the head is longer than any file's.
@@ -45,7 +45,7 @@ impl Fault {
     }
 }
 
-/// What the system says, without Rust's number behind it.
+/// The system's message, without Rust's number after it.
 pub(crate) fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {

@@ -9,15 +9,15 @@ pub enum Form {
     Gzip,
     /// zstd (RFC 8878).
     Zstd,
-    /// Brotli (RFC 7932). It has no magic number: only a suffix or an option says so.
+    /// Brotli (RFC 7932). It has no magic number: it is known by a suffix or an option only.
     Brotli,
 }
 
 impl Form {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Form; 3] = [Form::Gzip, Form::Zstd, Form::Brotli];
 
-    /// Its name.
+    /// Name of the format.
     pub fn name(self) -> &'static str {
         match self {
             Form::Gzip => "gzip",
@@ -26,7 +26,7 @@ impl Form {
         }
     }
 
-    /// What its files' names end with.
+    /// Suffix of its files' names.
     pub fn suffix(self) -> &'static str {
         match self {
             Form::Gzip => ".gz",
@@ -35,7 +35,7 @@ impl Form {
         }
     }
 
-    /// The levels that exist. gzip's 10 to 12 are far slower than 9 and come out a few per cent smaller.
+    /// Levels of the format. gzip's 10 to 12 are far slower than 9, and their output is a few per cent smaller.
     pub fn levels(self) -> RangeInclusive<u8> {
         match self {
             Form::Gzip => 1..=12,
@@ -44,7 +44,7 @@ impl Form {
         }
     }
 
-    /// The level when nobody says one.
+    /// Default level.
     pub fn default_level(self) -> u8 {
         match self {
             Form::Gzip => 6,

@@ -3,14 +3,14 @@
 use crate::fault::Fault;
 use crate::unpack::Input;
 
-/// What a head says of the file.
+/// Description of the file in a head.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// Its name, without a folder.
+    /// Name, without a folder.
     pub name: Option<Vec<u8>>,
-    /// When it was changed, in seconds since 1970; 0: unknown.
+    /// Time of change, in seconds since 1970; 0: unknown.
     pub time: u32,
-    /// Whether it has a name that is longer than any file's ([`MAX_NAME`]).
+    /// Whether it has a name that is longer than [`MAX_NAME`], and so than any file's.
     pub has_long_name: bool,
 }
 
@@ -21,7 +21,7 @@ const HAS_NAME: u8 = 8;
 const HAS_COMMENT: u8 = 16;
 const UNKNOWN: u8 = 0xe0;
 
-/// The system on which it was made: Unix.
+/// Operating system of the origin: Unix.
 const UNIX: u8 = 3;
 /// Bytes of a name that are kept: no path is longer. Longer names, and comments of any length, are read and not kept.
 const MAX_NAME: usize = 4096;
@@ -45,10 +45,10 @@ impl Header {
         }
     }
 
-    /// Reads the head of a member, magic number and all.
+    /// Parses the head of a member, magic number and all.
     ///
     /// # Errors
-    /// An input that ends, a flag or a method that is unknown, a checksum that is wrong.
+    /// A truncated input, an unknown flag or method, or a wrong checksum.
     pub fn read(input: &mut Input<'_>) -> Result<Header, Fault> {
         let mut seen = libdeflater::Crc::new();
         let mut fixed = [0; 10];

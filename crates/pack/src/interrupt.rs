@@ -1,4 +1,4 @@
-//! What SIGINT, SIGTERM and SIGHUP take away: files that have a name of ours.
+//! Cleanup on SIGINT, SIGTERM and SIGHUP: files with a temporary name.
 //!
 //! Only file systems without nameless files need this ([`crate::draft`]); elsewhere signals have their usual effect.
 
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// The files to take away.
+/// Files to remove.
 static GUARDED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 /// Whether the thread that waits for signals was started.
 static WATCHED: OnceLock<()> = OnceLock::new();
 
-/// From here on until [`release`], a signal that ends the process takes this file away first.
+/// Registers a file until [`release`]: a signal that ends the process removes it first.
 ///
 /// # Errors
 /// The system has no thread to give, or no signals.
@@ -26,7 +26,7 @@ pub(crate) fn guard(file: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The file has its final name, or is gone.
+/// Unregisters a file, which has its final name, or is gone.
 pub(crate) fn release(file: &Path) {
     guarded().remove(file);
 }
@@ -49,12 +49,12 @@ fn watch() -> io::Result<()> {
                 _ = hangup.recv() => 1,
             }
         });
-        // Whoever is about to give a file its name does it now or not at all.
+        // A thread that is about to give a file its name does it now or not at all.
         let guarded = guarded();
         for file in guarded.iter() {
             let _ = std::fs::remove_file(file);
         }
-        // As a shell shows a program that the signal ended.
+        // The exit code by which a shell shows a program that the signal ended.
         std::process::exit(128 + number);
     })?;
     Ok(())

@@ -8,10 +8,11 @@
 //! ```
 //!
 //! Invariants:
-//! * Under a file's final name there is nothing, what was there before, or all of it ([`draft`]); the input goes after that.
+//! * Under a file's final name there is nothing, the previous file, or the complete output ([`draft`]); the input is
+//!   removed after that.
 //! * Memory does not depend on the input's size: a few pieces for each worker.
-//! * What is written as gzip is one member, which every reader of the format (RFC 1952) takes.
-//! * No input panics: what is wrong with it is a [`Fault`], in gzip's words.
+//! * Output in gzip's format is one member, which every reader of the format (RFC 1952) takes.
+//! * No input panics: its flaws are a [`Fault`], in gzip's words.
 
 pub mod draft;
 pub mod engine;
@@ -43,8 +44,8 @@ use engine::device;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Does what `terse gzip` and `terse gunzip` do, given the words behind them. Ends with gzip's codes: 0, 1 for an error, 2 for a
-/// warning.
+/// Runs `terse gzip` and `terse gunzip`, with the arguments after them. Returns gzip's exit codes: 0, 1 for an error, 2
+/// for a warning.
 ///
 /// To be called while one thread runs: `devices` may start processes.
 pub fn run(command: options::Command, words: impl IntoIterator<Item = OsString>, devices: &dyn Devices) -> ExitCode {

@@ -1,12 +1,12 @@
 //! Compresses an input piece by piece on several threads.
 //!
 //! ```text
-//!   source ─> intake: whoever is idle takes the next piece ─> its coder ─> outlet: waits for its turn ─> sink
+//!   source ─> intake: an idle worker takes the next piece ─> its coder ─> outlet: waits for its turn ─> sink
 //! ```
 //!
-//! There is no thread for reading and none for writing. A worker reads its next piece itself, while no other does; what it has made
-//! it leaves at the outlet, and if it is that piece's turn, it writes it and all that wait behind it. Memory is bounded because
-//! nobody takes another piece while [`WAITING_PER_WORKER`] for each worker wait at the outlet.
+//! There is no thread for reading and none for writing. A worker reads its next piece itself, while no other does. It
+//! leaves the output at the outlet; if it is that piece's turn, it writes it and all that wait after it. Memory is
+//! bounded because no worker takes another piece while [`WAITING_PER_WORKER`] for each worker wait at the outlet.
 
 use crate::engine::{Coder, Engine, HISTORY_BYTES, Joiner, Piece};
 use crate::fault::Fault;
@@ -17,23 +17,23 @@ use std::io::{Read, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use zlib_rs::crc32::crc32_combine;
 
-/// How an input is compressed.
+/// Plan of an input's compression.
 pub(crate) struct Plan {
     pub(crate) engine: &'static Engine,
     pub(crate) level: u8,
     pub(crate) workers: usize,
-    /// How long the input is, if it is known.
+    /// Length of the input, if it is known.
     pub(crate) input_bytes: Option<u64>,
 }
 
-/// What went through.
+/// Totals of a stream.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Totals {
     pub(crate) taken: u64,
     pub(crate) given: u64,
-    /// Of what was given, gzip's head and tail.
+    /// Bytes of gzip's head and tail within the output.
     pub(crate) frame: u64,
-    /// CRC-32 of what was taken; only for gzip.
+    /// CRC-32 of the input; only for gzip.
     pub(crate) checksum: u32,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn compress(
     };
     std::thread::scope(|scope| {
         for _ in 1..workers {
-            // A system without another thread to give lets this one do more.
+            // On a system without another thread to give, this one does more.
             let _ = std::thread::Builder::new().name("gzip".into()).spawn_scoped(scope, || line.work(None));
         }
         line.work(first);
@@ -90,9 +90,9 @@ pub(crate) fn compress(
 
 /// Pieces that may wait for their turn, for each worker.
 const WAITING_PER_WORKER: usize = 2;
-/// A worker has so many pieces to do, if the input is small, that all end at about the same time.
+/// Pieces for each worker of a small input, so that all workers end at about the same time.
 const PIECES_PER_WORKER: u64 = 4;
-/// No piece is smaller for that.
+/// Lower limit of a piece for that, in bytes.
 const MIN_PIECE_BYTES: u64 = 1 << 17;
 
 impl Plan {
@@ -114,27 +114,27 @@ struct Line<'a> {
     limit: usize,
     intake: Mutex<Intake<'a>>,
     outlet: Mutex<Outlet>,
-    /// Only whoever has set [`Outlet::is_written_to`] takes it.
+    /// Locked only by the worker that has set [`Outlet::is_written_to`].
     sink: Mutex<&'a mut (dyn Write + Send)>,
-    /// A piece was written, or something broke.
+    /// A piece was written, or the work failed.
     moved: Condvar,
 }
 
-/// Where pieces come from.
+/// Source of pieces.
 struct Intake<'a> {
     source: &'a mut (dyn Read + Send),
     piece_bytes: usize,
-    /// The next piece's first byte, already read: whether a piece is the last must be known when it is coded.
+    /// First byte of the next piece, already read: it must be known whether a piece is the last when it is coded.
     ahead: Option<u8>,
-    /// The end of the piece before it.
+    /// End of the piece before it.
     history: Vec<u8>,
-    /// The next piece's number.
+    /// Number of the next piece.
     next: usize,
     /// Whether the last piece was taken.
     ended: bool,
 }
 
-/// A piece on its way, with its own copy of everything.
+/// A piece in a worker's hands, with its own copy of everything.
 struct Taken {
     number: usize,
     bytes: Vec<u8>,
@@ -142,29 +142,29 @@ struct Taken {
     is_last: bool,
 }
 
-/// What has become of a piece.
+/// A coded piece.
 struct Done {
     out: Vec<u8>,
     taken: u64,
     checksum: u32,
 }
 
-/// Where pieces go.
+/// Output of pieces, in order.
 struct Outlet {
-    /// The number of the piece whose turn it is.
+    /// Number of the next piece to write.
     next: usize,
     waiting: BTreeMap<usize, Done>,
     is_written_to: bool,
-    /// The first thing that went wrong, which ends the work.
+    /// The first fault, which ends the work.
     fault: Option<Fault>,
     totals: Totals,
     joiner: Option<Joiner>,
 }
 
 impl Line<'_> {
-    /// A worker's life, which may begin with a piece that was taken before.
+    /// Works until the end, beginning with a piece that was taken before, if any.
     fn work(&self, first: Option<Taken>) {
-        // Should a coder panic, nobody may wait for its piece.
+        // Should a coder panic, no worker may wait for its piece.
         let guard = Abandon(self);
         if let Err(fault) = self.try_work(first) {
             self.fail(fault);
@@ -174,7 +174,7 @@ impl Line<'_> {
 
     fn try_work(&self, first: Option<Taken>) -> Result<(), Fault> {
         let mut coder = (self.plan.engine.make)(self.plan.level)?;
-        // Nobody waits with a piece in hand: it may be the one that all others wait for.
+        // No worker waits with a piece in hand: it may be the one that all others wait for.
         let mut piece = match first {
             None => self.take()?,
             first => first,
@@ -188,7 +188,7 @@ impl Line<'_> {
         Ok(())
     }
 
-    /// The next piece, as soon as there is room for it; none behind the last, and when the work has ended.
+    /// Takes the next piece, as soon as there is room for it; `None` after the last, and when the work has ended.
     fn take(&self) -> Result<Option<Taken>, Fault> {
         if !self.may_go_on() {
             return Ok(None);
@@ -214,7 +214,7 @@ impl Line<'_> {
         Ok(Done { out, taken: piece.bytes.len() as u64, checksum })
     }
 
-    /// Leaves a piece at the outlet. Whoever brings the one whose turn it is writes.
+    /// Leaves a piece at the outlet. The worker that brings the next piece in order writes.
     fn deliver(&self, number: usize, done: Done) -> Result<(), Fault> {
         let mut outlet = self.outlet();
         outlet.waiting.insert(number, done);
@@ -255,12 +255,13 @@ impl Drop for Abandon<'_, '_> {
 }
 
 impl Intake<'_> {
-    /// The next piece; none behind the last. Who takes it reads it, and has it in its processor's cache then.
+    /// Reads the next piece; `None` after the last. The calling worker reads it, and so has it in its processor's
+    /// cache.
     fn take(&mut self) -> Result<Option<Taken>, Fault> {
         if self.ended {
             return Ok(None);
         }
-        // Nothing is read behind an error.
+        // No read follows an error.
         self.ended = true;
         let wanted = self.piece_bytes + 1;
         let mut bytes = Vec::with_capacity(wanted);
@@ -288,7 +289,7 @@ impl Outlet {
         Some(done)
     }
 
-    /// A piece's bytes as they go out.
+    /// Output bytes of a piece.
     fn join(&mut self, done: Done) -> Result<Vec<u8>, Fault> {
         let bytes = match &mut self.joiner {
             Some(joiner) => {
@@ -307,7 +308,7 @@ impl Outlet {
 mod tests {
     use super::*;
 
-    /// Some bytes, an error, and nobody who reads on.
+    /// A source of some bytes and then an error, which must not be read further.
     struct Broken(&'static [u8], bool);
 
     impl Read for Broken {

@@ -1,5 +1,5 @@
-//! `-l`: sizes of compressed files, which are decompressed for it: what a gzip file says of its size is modulo 2^32, and of its last
-//! member.
+//! `-l`: sizes of compressed files, which are decompressed for it: the size that a gzip file holds is modulo 2^32, and
+//! of its last member.
 
 use crate::form::Form;
 use crate::options::Options;
@@ -79,7 +79,7 @@ impl Listing {
     }
 }
 
-/// The ratio, as gzip has it, is that of the data without head and tail.
+/// Ratio of the data without head and tail, as gzip has it.
 fn sizes(compressed: u64, frame: u64, uncompressed: u64) -> String {
     let ratio = percent(i128::from(uncompressed) - i128::from(compressed) + i128::from(frame), uncompressed);
     format!("{compressed:>19} {uncompressed:>19} {ratio} ")

@@ -1,4 +1,4 @@
-//! One operand: whether it is taken, what its output is called, and what becomes of it.
+//! An operand: its checks, the name of its output, and its processing.
 
 use crate::draft::{Attributes, Draft};
 use crate::engine;
@@ -20,14 +20,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Standard input, to standard output unless `-o` says another.
+/// Processes standard input, to standard output unless `-o` names a file.
 pub(crate) fn standard_input(run: &mut Run<'_>, file: File) {
     let metadata = file.metadata().ok().filter(Metadata::is_file);
     let operand = Operand { name: PathBuf::from("stdin"), is_stdin: true, file, metadata, made: PathBuf::from("stdout") };
     operand.work(run, None);
 }
 
-/// A file that was named.
+/// Processes a named file.
 pub(crate) fn file(run: &mut Run<'_>, name: &Path) {
     let (name, file) = match open(name, run.options) {
         Ok(found) => found,
@@ -87,10 +87,11 @@ pub(crate) fn file(run: &mut Run<'_>, name: &Path) {
     operand.work(run, target.map(|target| Target { name: target, promised }).or(Some(Target { name: PathBuf::new(), promised })));
 }
 
-/// Opens a file, or, to decompress, one whose name has a suffix behind this name. An error comes with the name that is missed.
+/// Opens a file, or, to decompress, one whose name has a suffix after this name. An error comes with the name of the
+/// missing file.
 fn open(name: &Path, options: &Options) -> Result<(PathBuf, File), (PathBuf, io::Error)> {
     let follows = options.to_stdout || options.force || options.output.is_some() || options.mode != Mode::Compress;
-    // A pipe without a writer must not hold us up before it is refused.
+    // A pipe without a writer must not block before it is refused.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | if follows { OFlags::empty() } else { OFlags::NOFOLLOW };
     let try_open = |name: &Path| rustix::fs::open(name, flags, rustix::fs::Mode::empty()).map(File::from);
     let error = match try_open(name) {
@@ -109,7 +110,7 @@ fn open(name: &Path, options: &Options) -> Result<(PathBuf, File), (PathBuf, io:
     Err((name.to_owned(), error))
 }
 
-/// Why a file is not replaced.
+/// Reason why a file is not replaced.
 fn objection(metadata: &Metadata, options: &Options) -> Option<String> {
     if !metadata.is_file() {
         return Some("is not a directory or a regular file - ignored".into());
@@ -131,32 +132,32 @@ fn objection(metadata: &Metadata, options: &Options) -> Option<String> {
     }
 }
 
-/// Something to read.
+/// An input.
 struct Operand {
     name: PathBuf,
     is_stdin: bool,
     file: File,
-    /// Of a regular file.
+    /// Metadata of a regular file.
     metadata: Option<Metadata>,
-    /// What is written.
+    /// Path of the output.
     made: PathBuf,
 }
 
-/// Where it goes.
+/// Destination of the output.
 struct Target {
-    /// The file that is made; empty: none.
+    /// Path of the file that is made; empty: none.
     name: PathBuf,
-    /// The format that the suffix promises.
+    /// Format of the suffix.
     promised: Option<Form>,
 }
 
-/// What came of it.
+/// Outcome of an operand.
 struct Outcome {
     taken: u64,
     given: u64,
     /// Bytes of the compressed side that are no data: gzip's head and tail.
     frame: u64,
-    /// What the head says, when decompressing.
+    /// Head of the input, when decompressing.
     header: Option<Header>,
     has_garbage: bool,
 }
@@ -204,11 +205,12 @@ impl Operand {
         self.make(run, promised, made)
     }
 
-    /// Makes a file.
+    /// Writes the output to a file.
     fn make(&mut self, run: &mut Run<'_>, promised: Option<Form>, mut made: PathBuf) -> Result<(), Fault> {
         let options = run.options;
         let mut overwrites = options.force;
-        // The name in the head, when it is asked for, must be known before a name is taken; so the head is looked at first.
+        // The name in the head, when it is to be restored, must be known before a name is taken; so the head is read
+        // first.
         let restores = options.mode == Mode::Decompress && options.names == Some(true) && options.output.is_none();
         if restores && let Some(name) = self.stored_name()? {
             made = made.with_file_name(name);
@@ -258,12 +260,12 @@ impl Operand {
         Ok(Outcome { taken, given: bytes, frame, header: Some(header), has_garbage })
     }
 
-    /// Decompresses; the format, what came out, and how many bytes were read.
+    /// Decompresses; returns the format, the outcome, and the number of bytes read.
     fn read(&mut self, options: &Options, promised: Option<Form>, sink: &mut dyn Write) -> Result<(Form, Unpacked, u64), Fault> {
         let progress = self.progress(options);
         let mut input = Input::new(&mut self.file).with_progress(&progress);
         let wanted = options.form.or(promised.filter(|form| *form == Form::Brotli));
-        // Like cat, for what is no member.
+        // Passes an input that is no member through, like cat.
         let passes = options.force && options.to_stdout && options.mode == Mode::Decompress;
         match unpack::detect(&mut input, wanted) {
             Ok(form) if passes => {
@@ -287,7 +289,7 @@ impl Operand {
         Progress::new(&self.name.to_string_lossy(), self.metadata.as_ref().map(Metadata::len), options.quiet)
     }
 
-    /// The head that is written: name and time unless `-n` says no.
+    /// Head of the output: name and time unless `-n` is given.
     fn header(&self, options: &Options) -> Header {
         let Some(metadata) = self.metadata.as_ref().filter(|_| options.names != Some(false)) else {
             return Header::default();
@@ -296,10 +298,10 @@ impl Operand {
         Header { name, time: u32::try_from(metadata.mtime()).unwrap_or(0), ..Header::default() }
     }
 
-    /// The name in the head, if it can be a file's in the same folder. Leaves the file at its beginning.
+    /// Name in the head, if it can be a file's in the same folder. Leaves the file at its beginning.
     ///
     /// # Errors
-    /// A name that is too long for one. What else is wrong with the head is found again when it is read for its body.
+    /// A name that is too long for a file. Other flaws of the head are found again when it is read for its body.
     fn stored_name(&mut self) -> Result<Option<PathBuf>, Fault> {
         use std::io::Seek;
         let header = {
@@ -323,7 +325,7 @@ impl Operand {
         }
     }
 
-    /// With `-v`: how much smaller it got, and what it is called now.
+    /// Prints the ratio and the new name, with `-v`.
     fn tell(&self, run: &Run<'_>, outcome: &Outcome, made: Option<&Path>) {
         if !run.options.verbose {
             return;
@@ -344,7 +346,7 @@ impl Operand {
     }
 }
 
-/// Asks whether a file may be overwritten, if there is somebody to ask.
+/// Asks whether a file may be overwritten, if there is a terminal to ask.
 fn agrees(run: &Run<'_>, made: &Path) -> bool {
     let mut text = format!("{}: {} already exists;", run.options.program, made.display());
     let mut answer = String::new();
@@ -361,7 +363,7 @@ fn agrees(run: &Run<'_>, made: &Path) -> bool {
     false
 }
 
-/// Passes on what is left: how many bytes.
+/// Copies the rest of the input; returns the number of bytes.
 fn copy(input: &mut Input<'_>, sink: &mut dyn Write) -> Result<u64, Fault> {
     let begin = input.taken();
     loop {

@@ -1,10 +1,10 @@
 //! The command line: gzip's options, and a few more.
 //!
-//! As with gzip, short options stand in one word (`-dck`), long ones may be shortened as long as one is meant, options and files
-//! stand in any order, and behind `--` all words are files. Beside those there are `-f=FILE` and `-o=FILE`, the file to read and the
-//! file to write, which no option of gzip's looks like.
+//! As with gzip, short options may be joined in one argument (`-dck`), and long ones may be shortened as long as they
+//! are unambiguous. Options and files may come in any order, and after `--` all arguments are files. Beside those there
+//! are `-f=FILE` and `-o=FILE`, the file to read and the file to write, which no option of gzip's looks like.
 //!
-//! Every option is one entry of [`FLAGS`], which also is where the help comes from.
+//! Every option is an entry of [`FLAGS`], which also is the source of the help.
 
 use crate::engine::device::Opened;
 use crate::engine::{self, Engine};
@@ -13,17 +13,17 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-/// Under which name the program was asked.
+/// Command by which the program was called.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Command {
     /// `terse gzip`.
     Gzip,
-    /// `terse gunzip`: the same, but that it decompresses.
+    /// `terse gunzip`: the same, but it decompresses.
     Gunzip,
 }
 
 impl Command {
-    /// The name that stands before messages.
+    /// Name before messages.
     pub fn name(self) -> &'static str {
         match self {
             Command::Gzip => "gzip",
@@ -32,25 +32,25 @@ impl Command {
     }
 }
 
-/// What is done with each file.
+/// Action for each file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// It is compressed.
+    /// Compression.
     Compress,
-    /// It is decompressed.
+    /// Decompression.
     Decompress,
-    /// It is decompressed, and what comes out is thrown away.
+    /// Decompression without output.
     Test,
-    /// Its sizes are told.
+    /// Listing of sizes.
     List,
 }
 
-/// What the command line asks for.
+/// Options of the command line.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The name that stands before messages.
+    /// Name before messages.
     pub program: &'static str,
-    /// What is done with each file.
+    /// Action for each file.
     pub mode: Mode,
     /// `-c`: to standard output; the input stays.
     pub to_stdout: bool,
@@ -64,50 +64,50 @@ pub struct Options {
     pub verbose: bool,
     /// `-r`: folders too.
     pub recursive: bool,
-    /// `-n`, `-N`: whether name and time of the original are stored and restored. Unless said: stored, not restored.
+    /// `-n`, `-N`: whether name and time of the original are stored and restored. Default: stored, not restored.
     pub names: Option<bool>,
-    /// `-S`: what compressed files' names end with.
+    /// `-S`: suffix of compressed files' names.
     pub suffix: Option<OsString>,
-    /// `--zstd`, `--br`: the format. When decompressing, the only one that is taken.
+    /// `--zstd`, `--br`: the format. When decompressing, the only accepted format.
     pub form: Option<Form>,
     /// `-1` to `-9`, `--level`.
     pub level: Option<u8>,
-    /// `-p`: how many threads compress.
+    /// `-p`: number of threads that compress.
     pub processes: Option<usize>,
     /// `--engine`.
     pub engine: Option<&'static Engine>,
-    /// `--engine` with a name that is not built in: a section's, or a library's path.
+    /// `--engine` with a name that is not built in: that of a section, or a library's path.
     pub device: Option<OsString>,
-    /// That engine, once it is opened.
+    /// Engine of that name, once it is opened.
     pub opened: Option<Opened>,
     /// `--config`: files with `engine` sections.
     pub configuration: Vec<PathBuf>,
-    /// `--engines`: they are listed, and nothing is done.
+    /// `--engines`: the engines are listed, and nothing else is done.
     pub lists_engines: bool,
-    /// `-f=FILE`: read this one, and leave it.
+    /// `-f=FILE`: input file, which stays.
     pub input: Option<PathBuf>,
-    /// `-o=FILE`: write this one.
+    /// `-o=FILE`: output file.
     pub output: Option<PathBuf>,
     /// The files. Without any, and for `-`, standard input.
     pub files: Vec<OsString>,
 }
 
-/// What to do.
+/// Request of a command line.
 #[derive(Debug)]
 pub enum Request {
-    /// Files.
+    /// Work on files.
     Work(Box<Options>),
-    /// To print a text: help, version.
+    /// A text to print: help, version.
     Say(String),
-    /// To list the engines, those of a configuration too.
+    /// The list of engines, with those of a configuration.
     Engines(Vec<PathBuf>),
 }
 
 impl Options {
-    /// Reads the words behind the command's name.
+    /// Parses the arguments after the command's name.
     ///
     /// # Errors
-    /// A sentence about the word that is wrong.
+    /// A sentence about the wrong argument.
     pub fn parse(command: Command, words: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
         let mut options = Options::new(command);
         let mut words = words.into_iter();
@@ -138,23 +138,23 @@ impl Options {
         Ok(Request::Work(Box::new(options)))
     }
 
-    /// The format that is written.
+    /// Format of the output.
     pub fn written_form(&self) -> Form {
         self.form.unwrap_or(Form::Gzip)
     }
 
-    /// The level that is written with.
+    /// Level of the output.
     pub fn written_level(&self) -> u8 {
         self.level.unwrap_or(self.written_form().default_level())
     }
 
-    /// How many threads compress: one for each core, unless said.
+    /// Number of threads that compress: one for each core by default.
     pub fn workers(&self) -> usize {
         let engines = || self.opened.as_ref().map(|opened| opened.workers);
         self.processes.or_else(engines).unwrap_or_else(Options::cores).min(MAX_PROCESSES)
     }
 
-    /// The cores of the machine.
+    /// Number of the machine's cores.
     pub(crate) fn cores() -> usize {
         std::thread::available_parallelism().map_or(1, |cores| cores.get())
     }
@@ -247,7 +247,7 @@ impl Options {
         flag.act(self, value)
     }
 
-    /// What options mean together.
+    /// Checks combinations of options.
     fn check(&self) -> Result<(), String> {
         if let Some(input) = &self.input
             && !self.files.is_empty()
@@ -287,37 +287,37 @@ impl Options {
     }
 }
 
-/// Threads that compress at most.
+/// Limit of threads that compress.
 pub const MAX_PROCESSES: usize = 256;
 
 /// An option.
 pub struct Flag {
-    /// Its letter.
+    /// Letter.
     pub short: Option<char>,
-    /// Its name.
+    /// Long name.
     pub long: &'static str,
-    /// What it does.
+    /// Effect.
     pub effect: Effect,
-    /// The same in words; empty for one that is another's second name.
+    /// Text of the help; empty for a synonym of another option.
     pub help: &'static str,
 }
 
-/// What an option does.
+/// Effect of an option.
 pub enum Effect {
-    /// Sets something.
+    /// Changes an option.
     Set(fn(&mut Options)),
-    /// Takes a value, whose name in the help this is.
+    /// Takes a value of this name in the help.
     Value(&'static str, fn(&mut Options, OsString) -> Result<(), String>),
-    /// Has a text printed.
+    /// Prints a text.
     Say(fn() -> String),
-    /// Nothing here, and the help says why.
+    /// No effect here; the help gives the reason.
     Accept,
-    /// An error, and the help says why.
+    /// An error; the help gives the reason.
     Refuse,
 }
 
 impl Flag {
-    /// Does it; a text when that is what it asks for.
+    /// Applies the option; returns a text if it prints one.
     fn act(&self, options: &mut Options, value: OsString) -> Result<Option<String>, String> {
         match self.effect {
             Effect::Set(set) => set(options),

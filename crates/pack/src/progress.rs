@@ -1,4 +1,4 @@
-//! A line on the terminal that says how far a file is.
+//! A progress line on the terminal.
 
 use crate::report::write_error;
 use std::io::IsTerminal;
@@ -6,25 +6,25 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How far a file is. Shown only on a terminal, and only for what takes long.
+/// Progress of a file. Shown only on a terminal, and only for long work.
 pub(crate) struct Progress {
     name: String,
     total: Option<u64>,
     done: AtomicU64,
     begun: Instant,
-    /// When the line was drawn last; none: not yet. No lock where nothing is shown.
+    /// Time of the last drawing; `None` inside: not yet. No lock where nothing is shown.
     drawn: Option<Mutex<Option<Instant>>>,
 }
 
-/// What is over sooner shows nothing.
+/// Time before which nothing is shown.
 const PATIENCE: Duration = Duration::from_millis(700);
-/// Between two drawings.
+/// Interval of drawings.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Width of the bar, in columns.
 const BAR: u64 = 24;
 
 impl Progress {
-    /// Of a file with that name, and that length if it is known.
+    /// Progress of a file of that name, and of that length if it is known.
     pub(crate) fn new(name: &str, total: Option<u64>, quiet: bool) -> Progress {
         let is_shown = !quiet && std::io::stderr().is_terminal();
         Progress {
@@ -36,7 +36,7 @@ impl Progress {
         }
     }
 
-    /// So many bytes more are done.
+    /// Adds processed bytes.
     pub(crate) fn add(&self, bytes: u64) {
         let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if let Some(drawn) = &self.drawn
@@ -50,7 +50,7 @@ impl Progress {
     }
 }
 
-/// Takes the line away.
+/// Removes the line.
 impl Drop for Progress {
     fn drop(&mut self) {
         let was_drawn = self.drawn.as_mut().and_then(|drawn| drawn.get_mut().ok()).is_some_and(|drawn| drawn.is_some());

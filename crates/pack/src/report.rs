@@ -1,4 +1,4 @@
-//! What is said to the user, in gzip's manner, and what the program ends with.
+//! Messages for the user, in gzip's manner, and the exit code of the program.
 
 use crate::options::{Command, Options};
 use std::fmt::Display;
@@ -17,7 +17,7 @@ enum Outcome {
     Good,
     Warned,
     Failed,
-    /// Whoever read the output has gone.
+    /// The reader of the output has gone.
     Unread,
 }
 
@@ -26,13 +26,13 @@ impl Report {
         Report { program: options.program, quiet: options.quiet, outcome: Outcome::Good }
     }
 
-    /// Something went wrong.
+    /// Reports an error.
     pub(crate) fn error(&mut self, text: impl Display) {
         write_error(&format!("{}: {text}\n", self.program));
         self.outcome = self.outcome.max(Outcome::Failed);
     }
 
-    /// Something was left out.
+    /// Reports an omission.
     pub(crate) fn warning(&mut self, text: impl Display) {
         if !self.quiet {
             write_error(&format!("{}: {text}\n", self.program));
@@ -40,24 +40,24 @@ impl Report {
         self.outcome = self.outcome.max(Outcome::Warned);
     }
 
-    /// Something needs nothing to be done.
+    /// Reports a fact without consequences.
     pub(crate) fn note(&self, text: impl Display) {
         if !self.quiet {
             write_error(&format!("{}: {text}\n", self.program));
         }
     }
 
-    /// Something was left out, and that was told already.
+    /// Records an omission that was reported already.
     pub(crate) fn warned(&mut self) {
         self.outcome = self.outcome.max(Outcome::Warned);
     }
 
-    /// Something that was asked for with `-v`.
+    /// Prints a message of `-v`.
     pub(crate) fn remark(&self, text: impl Display) {
         write_error(&format!("{text}\n"));
     }
 
-    /// Whoever reads the output has gone; there is nobody to tell.
+    /// Records that the reader of the output has gone; no message would be read.
     pub(crate) fn unread(&mut self) {
         self.outcome = Outcome::Unread;
     }
@@ -72,13 +72,13 @@ impl Report {
             Outcome::Good => ExitCode::SUCCESS,
             Outcome::Warned => ExitCode::from(2),
             Outcome::Failed => ExitCode::FAILURE,
-            // What a shell shows for a program that SIGPIPE ended.
+            // The exit code by which a shell shows a program that SIGPIPE ended.
             Outcome::Unread => ExitCode::from(128 + 13),
         }
     }
 }
 
-/// Prints what was asked for.
+/// Prints a requested text.
 pub(crate) fn answer(text: &str) -> ExitCode {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -86,19 +86,19 @@ pub(crate) fn answer(text: &str) -> ExitCode {
     }
 }
 
-/// A command line that cannot be understood.
+/// Reports a wrong command line.
 pub(crate) fn misuse(command: Command, text: &str) -> ExitCode {
     let name = command.name();
     write_error(&format!("{name}: {text}\nTry `terse {name} --help' for more information.\n"));
     ExitCode::FAILURE
 }
 
-/// Standard error may be closed, and then nobody wants to know.
+/// Writes to standard error, which may be closed: then the message is lost.
 pub(crate) fn write_error(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// How much smaller something got, as gzip prints it: of `whole` bytes, `saved` are gone.
+/// Saved part of `whole` bytes in percent, as gzip prints it.
 pub(crate) fn percent(saved: i128, whole: u64) -> String {
     format!("{:5.1}%", if whole == 0 { 0.0 } else { 100.0 * saved as f64 / whole as f64 })
 }

@@ -1,17 +1,19 @@
 //! Opens a deflate stream (RFC 1951) at its end, so that another can follow.
 //!
-//! libdeflate only makes whole streams: the last block says that it is the last. Where that block begins is known to nobody, so the
-//! stream is walked from code to code, without making its output, to find it; this takes a twentieth of the time that compressing
-//! it took. Then the block's bit is cleared, and an empty stored block brings the stream to the border of a byte.
+//! libdeflate only makes whole streams: the last block is marked as the last. The position of that block is unknown. So
+//! the stream is walked from code to code, without making its output, to find it; this takes a twentieth of the time of
+//! the compression. Then the block's bit is cleared, and an empty stored block brings the stream to the border of a
+//! byte.
 
-/// Changes the stream in `out[start..]`, which is whole, into one that goes on. `None`, and `out` as it was: it is no deflate stream.
+/// Changes the stream in `out[start..]`, which is whole, into one that goes on. `None`, with `out` unchanged: it is no
+/// deflate stream.
 pub fn open(out: &mut Vec<u8>, start: usize) -> Option<()> {
     let (last, end) = ends(out.get(start..)?)?;
     let (byte, bit) = (start + last / 8, last % 8);
     *out.get_mut(byte)? &= !(1 << bit);
     out.truncate(start + end.div_ceil(8));
     if !end.is_multiple_of(8) {
-        // What fills the last byte has no meaning so far, and need not be zero (section 3.2.3).
+        // The bits that fill the last byte have no meaning so far, and need not be zero (section 3.2.3).
         *out.last_mut()? &= (1 << (end % 8)) - 1;
     }
     // An empty stored block: three bits, then zeros up to a byte, then the length 0 and its complement (section 3.2.4).
@@ -22,7 +24,7 @@ pub fn open(out: &mut Vec<u8>, start: usize) -> Option<()> {
     Some(())
 }
 
-/// Where the last block begins, and where the stream ends, in bits.
+/// Start of the last block, and end of the stream, in bits.
 fn ends(stream: &[u8]) -> Option<(usize, usize)> {
     let mut bits = Bits::new(stream);
     let mut codes = Box::<Codes>::default();
@@ -47,12 +49,12 @@ fn ends(stream: &[u8]) -> Option<(usize, usize)> {
     }
 }
 
-/// Bits from the lowest of each byte on.
+/// Reader of bits, from the lowest of each byte on.
 struct Bits<'a> {
     bytes: &'a [u8],
     /// The next byte to load.
     next: usize,
-    /// Loaded bits; those above `count` may be anything that is right, because loading sets them again.
+    /// Loaded bits; those above `count` may hold any correct bits, because loading sets them again.
     loaded: u64,
     count: u32,
 }
@@ -66,7 +68,7 @@ impl<'a> Bits<'a> {
         self.next * 8 - self.count as usize
     }
 
-    /// Loads 56 bits, or what is left; behind the end there are zeros, which `take` does not give.
+    /// Loads 56 bits, or the rest; after the end there are zeros, which `take` does not return.
     #[inline(always)]
     fn load(&mut self) {
         if let Some(word) = self.bytes.get(self.next..self.next + 8).and_then(|word| word.try_into().ok()) {
@@ -85,7 +87,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// Drops bits that were looked at.
+    /// Drops bits that were read.
     #[inline(always)]
     fn drop(&mut self, count: u32) -> Option<()> {
         self.count = self.count.checked_sub(count)?;
@@ -93,7 +95,7 @@ impl<'a> Bits<'a> {
         Some(())
     }
 
-    /// Up to 16 bits.
+    /// Takes up to 16 bits.
     fn take(&mut self, count: u32) -> Option<usize> {
         self.load();
         let value = self.loaded & ((1 << count) - 1);
@@ -110,7 +112,7 @@ impl<'a> Bits<'a> {
     }
 }
 
-/// Bits of a code that are looked up at once; longer ones take a second step.
+/// Number of a code's bits that are looked up at once; longer codes take a second step.
 const FAST_BITS: u32 = 10;
 /// The longest code (section 3.2.7).
 const MAX_BITS: usize = 15;
@@ -121,16 +123,16 @@ struct Codes {
     distances: Code,
 }
 
-/// A prefix code, from codes to what they make a reader skip.
+/// A prefix code, from codes to the bits that a reader skips.
 struct Code {
-    /// For each ending of the bits to come an entry; 0 where the code is longer, or there is none.
+    /// Entry for each ending of the bits to come; 0 where the code is longer, or there is none.
     fast: [u16; 1 << FAST_BITS],
-    /// For longer codes: of each length how many there are, and all symbols in order.
+    /// For longer codes: number of codes of each length, and all symbols in order.
     counts: [u16; MAX_BITS + 1],
     symbols: Vec<u16>,
 }
 
-/// An entry: bits to drop, those behind the code included, and what it is.
+/// An entry: bits to drop, including those after the code, and its kind.
 const DROP: u16 = 0x3f;
 const IS_MATCH: u16 = 0x40;
 const IS_END: u16 = 0x80;
@@ -181,7 +183,8 @@ impl Codes {
     fn skip_symbols(&self, bits: &mut Bits<'_>) -> Option<()> {
         loop {
             bits.load();
-            // Two literals and a match, or four literals, fit into what was loaded: 56 bits, codes of up to 15 with up to 13 behind.
+            // Two literals and a match, or four literals, fit into 56 loaded bits: codes of up to 15 with up to 13
+            // extra bits.
             let mut entry = self.lengths.entry(bits, length_entry)?;
             bits.drop(u32::from(entry & DROP))?;
             if entry & (IS_MATCH | IS_END) == 0 {
@@ -218,7 +221,7 @@ fn distance_entry(symbol: u16) -> u16 {
 }
 
 impl Code {
-    /// Takes the lengths of all symbols' codes (section 3.2.2), and what each symbol means.
+    /// Sets the lengths of all symbols' codes (section 3.2.2), and the meaning of each symbol.
     fn set(&mut self, lengths: &[u8], entry: fn(u16) -> u16) -> Option<()> {
         self.counts = [0; MAX_BITS + 1];
         for &length in lengths {
@@ -248,7 +251,7 @@ impl Code {
         Some(())
     }
 
-    /// What the bits to come say, of which 15 must be loaded unless the stream ends.
+    /// Entry of the bits to come, of which 15 must be loaded unless the stream ends.
     #[inline(always)]
     fn entry(&self, bits: &Bits<'_>, entry: fn(u16) -> u16) -> Option<u16> {
         let fast = self.fast[(bits.loaded & ((1 << FAST_BITS) - 1)) as usize];
@@ -259,7 +262,7 @@ impl Code {
         Some(entry(symbol) + length as u16)
     }
 
-    /// The symbol whose code comes; takes it.
+    /// Takes the next symbol.
     fn symbol(&self, bits: &mut Bits<'_>) -> Option<u16> {
         bits.load();
         let (symbol, length) = self.slow(bits)?;
@@ -267,7 +270,7 @@ impl Code {
         Some(symbol)
     }
 
-    /// The symbol whose code comes, bit by bit, and how long that is.
+    /// The next symbol, bit by bit, and the length of its code.
     #[inline(never)]
     fn slow(&self, bits: &Bits<'_>) -> Option<(u16, u32)> {
         let (mut code, mut first, mut place) = (0u32, 0u32, 0u32);
@@ -302,7 +305,7 @@ mod tests {
         out
     }
 
-    /// Joins pieces, and reads them with another's decoder.
+    /// Joins pieces, and decodes them with another library.
     fn round_trip(level: i32, pieces: &[&[u8]]) {
         let mut joined = Vec::new();
         for (number, piece) in pieces.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! One stream from a source to a sink.
+//! A stream from a source to a sink.
 
 use crate::fault::Fault;
 use crate::form::Form;
@@ -7,7 +7,7 @@ use crate::line::{self, Plan, Totals};
 use crate::progress::Progress;
 use std::io::{Read, Write};
 
-/// Compresses all of `source` to `sink`; what was given includes gzip's head and tail.
+/// Compresses all of `source` to `sink`; the total of the output includes gzip's head and tail.
 pub(crate) fn compress(
     source: &mut (dyn Read + Send),
     sink: &mut (dyn Write + Send),

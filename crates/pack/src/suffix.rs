@@ -1,11 +1,11 @@
-//! Names of compressed files and of what is in them.
+//! Names of compressed files and of their contents.
 
 use crate::form::Form;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Suffixes that are known, what stands in their place when they go, and the format they promise.
+/// Known suffixes, their replacements, and their formats.
 const KNOWN: &[(&str, &str, Form)] = &[
     (".gz", "", Form::Gzip),
     (".z", "", Form::Gzip),
@@ -19,7 +19,7 @@ const KNOWN: &[(&str, &str, Form)] = &[
     (".br", "", Form::Brotli),
 ];
 
-/// The name of a compressed file without its suffix, and the format that the suffix promises; `own` is the suffix of `-S`.
+/// Name of a compressed file without its suffix, and the suffix's format; `own` is the suffix of `-S`.
 pub(crate) fn stripped(name: &Path, own: Option<&OsStr>) -> Option<(PathBuf, Option<Form>)> {
     let bytes = name.as_os_str().as_bytes();
     let known = KNOWN.iter().map(|&(suffix, instead, form)| (suffix.as_bytes(), instead, Some(form)));
@@ -31,7 +31,7 @@ pub(crate) fn stripped(name: &Path, own: Option<&OsStr>) -> Option<(PathBuf, Opt
     })
 }
 
-/// What a file called `name` is called when it is compressed.
+/// Name of the compressed form of `name`.
 pub(crate) fn added(name: &Path, form: Form, own: Option<&OsStr>) -> PathBuf {
     let mut longer = name.as_os_str().to_owned();
     longer.push(own.unwrap_or(form.suffix().as_ref()));

@@ -1,7 +1,7 @@
-//! Decompresses streams: members and frames one behind the other, everything checked that the format lets be checked.
+//! Decompresses streams: members and frames one after the other, checked as far as the format allows.
 //!
-//! What stands behind the last member and is none is left alone and reported, as gzip does; zeros, which tapes pad with, are not even
-//! reported.
+//! Data after the last member that is no member is left alone and reported, as gzip does; zeros, which tapes pad with,
+//! are not even reported.
 
 mod brotli;
 mod gzip;
@@ -15,22 +15,22 @@ use crate::form::Form;
 use crate::header::Header;
 use std::io::Write;
 
-/// What came out of a stream.
+/// Outcome of a stream.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Unpacked {
-    /// Bytes.
+    /// Bytes of output.
     pub bytes: u64,
     /// Bytes of the first member's head and tail, for gzip.
     pub frame: u64,
     /// The head of the first member, for gzip.
     pub header: Header,
-    /// The checksum that the last member says, for gzip.
+    /// Checksum in the last member's tail, for gzip.
     pub checksum: Option<u32>,
-    /// Whether something that is no member stood behind the last one.
+    /// Whether other data came after the last member.
     pub has_garbage: bool,
 }
 
-/// Which format an input has: the one that `wanted` says, or what its first bytes tell.
+/// Format of an input: `wanted`, or that of its first bytes.
 ///
 /// # Errors
 /// An input that ends before its first bytes have come, or that has no format, or another one.
@@ -55,14 +55,14 @@ fn is_old(first: &[u8]) -> bool {
 /// Decompresses all of an input, which has that format, to `sink`.
 ///
 /// # Errors
-/// What is wrong with the input, or with the sink; what is sound before that has gone out.
+/// The fault of the input, or of the sink; the sound data before it have been written.
 pub fn unpack(form: Form, input: &mut Input<'_>, sink: &mut dyn Write) -> Result<Unpacked, Fault> {
     let mut unpacked = members(form, input, sink)?;
     unpacked.has_garbage = has_garbage(input)?;
     Ok(unpacked)
 }
 
-/// The same, but leaves what stands behind the last member where it is.
+/// The same, but leaves the data after the last member unread.
 ///
 /// # Errors
 /// Those of [`unpack`].
@@ -77,7 +77,7 @@ pub fn members(form: Form, input: &mut Input<'_>, sink: &mut dyn Write) -> Resul
 /// Output is made in portions of this size.
 const ROOM: usize = 1 << 18;
 
-/// Reads what is left, which is no member; whether it is anything but zeros.
+/// Reads the rest, which is no member; returns whether it is anything but zeros.
 fn has_garbage(input: &mut Input<'_>) -> Result<bool, Fault> {
     loop {
         let bytes = input.fill()?;

@@ -11,7 +11,7 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Does what the options say, and tells what the program ends with.
+/// Carries out the options; returns the exit code.
 pub(crate) fn walk(options: &Options) -> ExitCode {
     let mut run = Run { options, report: Report::new(options), listing: Listing::default() };
     let operands = match &options.input {
@@ -38,7 +38,7 @@ pub(crate) fn walk(options: &Options) -> ExitCode {
     run.report.exit_code()
 }
 
-/// What operands share.
+/// State that operands share.
 pub(crate) struct Run<'a> {
     pub(crate) options: &'a Options,
     pub(crate) report: Report,
@@ -61,7 +61,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether what comes out may go to standard output; if not, that was told.
+    /// Whether output may go to standard output; if not, that was reported.
     pub(crate) fn may_write_to_stdout(&mut self) -> bool {
         let fits = self.options.mode != Mode::Compress || self.options.force || !io::stdout().is_terminal();
         if !fits {
@@ -95,7 +95,7 @@ impl Run<'_> {
     }
 }
 
-/// A standard descriptor, without a buffer of Rust's before it.
+/// A standard descriptor, without Rust's buffer.
 pub(crate) fn standard(descriptor: BorrowedFd<'_>) -> io::Result<File> {
     Ok(File::from(descriptor.try_clone_to_owned()?))
 }

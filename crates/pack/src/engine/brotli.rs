@@ -1,7 +1,7 @@
 //! Pieces of a brotli stream (RFC 7932).
 //!
-//! Each piece is made as a stream that can be joined to others: all but the first do without the format's dictionary, whose words
-//! are addressed by a distance that depends on what came before.
+//! Each piece is coded as a stream that can be joined to others. All but the first do without the format's dictionary,
+//! whose words are addressed by a distance that depends on the earlier output.
 
 use super::{Coder, Piece};
 use crate::fault::Fault;
@@ -12,7 +12,7 @@ use brotli::enc::encode::{BrotliEncoderOperation, BrotliEncoderParameter, Brotli
 /// The window: 4 MB, as a power of two.
 const WINDOW_BITS: u32 = 22;
 
-/// The least room that is offered for output.
+/// Least room that is offered for output.
 const MIN_ROOM: usize = 4096;
 
 /// The coder.
@@ -64,12 +64,12 @@ impl Joiner {
         Joiner(BroCatli::new())
     }
 
-    /// Appends a piece to `out`, but its last bytes, which wait for the next piece.
+    /// Appends a piece to `out`, except for its last bytes, which wait for the next piece.
     pub(crate) fn add(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         self.0.new_brotli_file();
         let mut at = 0;
         let start = out.len();
-        // What waited, and the bits of a header that is written anew, fit beside it.
+        // The waiting bytes, and the bits of a header that is written anew, fit beside it.
         out.resize(start + piece.len() + 16, 0);
         let mut end = start;
         match self.0.stream(piece, &mut at, out, &mut end) {
@@ -81,7 +81,7 @@ impl Joiner {
         }
     }
 
-    /// Appends what waited for another piece.
+    /// Appends the waiting bytes.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
         let start = out.len();
         out.resize(start + 16, 0);

@@ -1,7 +1,9 @@
-//! Pieces of a deflate stream (RFC 1951): terse's own, libdeflate, whose streams are opened at their end ([`crate::seam`]), and zlib-rs.
+//! Pieces of a deflate stream (RFC 1951): by terse's own coder, libdeflate, whose streams are opened at their end
+//! ([`crate::seam`]), and zlib-rs.
 //!
-//! A level is a promise on size: no more bytes than gzip's own level of that number makes. Who keeps it at the least cost, in bytes, with
-//! pieces of a megabyte (the Canterbury corpus as one tar, which is eight pieces for terse's own; 60 MB of an image of /usr):
+//! A level is a promise on size: no more bytes than gzip's own level of that number. The levels that keep it at the
+//! least cost, in bytes, with pieces of a megabyte (the Canterbury corpus as one tar, which is eight pieces for terse's
+//! own; 60 MB of an image of /usr):
 //!
 //! ```text
 //!            gzip                    libdeflate                  terse's own
@@ -46,7 +48,7 @@ const LEAST_OWN: u8 = 2;
 
 struct Usual {
     level: u8,
-    /// By the level that it has itself.
+    /// Encoders, by their own levels.
     own: [Option<Encoder>; 1 + *terse_deflate::LEVELS.end() as usize],
     whole: Whole,
 }
@@ -137,7 +139,7 @@ impl Coder for Stream {
     }
 }
 
-/// The least room that is offered for output.
+/// Least room that is offered for output.
 const MIN_ROOM: usize = 4096;
 
 /// terse's own coder.

@@ -1,11 +1,11 @@
-//! Pieces by engines beside the software: libraries with zlib's API, such as a card's driver, and GPUs, by an `engine` section's name, by a
-//! path, or as `cuda`.
+//! Pieces by engines beside the software: libraries with zlib's API, such as a card's driver, and GPUs. They are named
+//! by an `engine` section's name, by a path, or as `cuda`.
 //!
-//! A piece goes the way of the proxy's bodies ([`terse_compress::offload`]): handed over, watched, judged, and done by software when the
-//! engine fails at it. What comes back is opened at its end, as libdeflate's streams are.
+//! A piece goes the way of the proxy's bodies ([`terse_compress::offload`]): handed over, watched, judged, and coded by
+//! software when the engine fails at it. The output is opened at its end, as libdeflate's streams are.
 //!
-//! Invariant: no piece is written that was not verified, at least by its checksum, whatever the section says: a file is kept longer
-//! than a response.
+//! Invariant: no piece is written that was not verified, at least by its checksum, whatever the section sets: a file is
+//! kept longer than a response.
 
 use super::{Coder, Engine, Piece, deflate};
 use crate::fault::Fault;
@@ -23,28 +23,28 @@ use terse_compress::engine::{Source, Verify};
 use terse_compress::offload::{Cause, Standing};
 use terse_compress::{Coding, Compressor, Device, EngineId, EngineSettings, Level, Limit, Plan, Pool, Queue, Tuning, Workplace};
 
-/// Who knows such engines.
+/// Access to such engines.
 pub trait Devices {
     /// The `engine` sections of the files of a configuration.
     ///
     /// # Errors
-    /// What is wrong with the files.
+    /// The fault of the files.
     fn sections(&self, files: &[PathBuf]) -> Result<Vec<EngineSettings>, String>;
 
-    /// Makes one ready for jobs. To be called while one thread runs.
+    /// Makes a device ready for jobs. To be called while one thread runs.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// The reason why it cannot be used.
     fn open(&self, settings: &EngineSettings) -> Result<Arc<dyn Device>, String>;
 }
 
-/// An engine that was opened.
+/// An opened engine.
 #[derive(Clone)]
 pub struct Opened {
     queue: Arc<Queue>,
-    /// How pieces are made with it. It lives as long as the program, which does one thing.
+    /// Engine entry of this device. It lives as long as the program, which does one thing.
     pub(crate) engine: &'static Engine,
-    /// Threads that keep it busy: one for each job that it may have, and one that reads and writes meanwhile.
+    /// Number of threads that keep it busy: one for each job that it may have, and one that reads and writes meanwhile.
     pub(crate) workers: usize,
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn open(name: &OsStr, files: &[PathBuf], threads: usize, devices: &dy
 }
 
 impl Opened {
-    /// What the user should know: that software has done some of the work, or all of it, and why.
+    /// Message for the user: the work done by software, and the reason.
     pub(crate) fn remark(&self) -> Option<String> {
         let lane = self.queue.engines().first()?;
         let (numbers, name) = (lane.numbers(), self.engine.name);
@@ -110,7 +110,7 @@ impl Opened {
     }
 }
 
-/// A line for each section of those files, as [`super::list`] has it for what is built in.
+/// A line for each section of those files, in the form of [`super::list`].
 pub(crate) fn list(files: &[PathBuf], devices: &dyn Devices) -> Result<String, String> {
     let line = |s: &EngineSettings| format!("{:<12} {:<7} {}, verified: {}\n", s.name, "gzip", s.source, s.verify.word());
     Ok(devices.sections(files)?.iter().map(line).collect())
@@ -142,7 +142,7 @@ fn find(name: &OsStr, files: &[PathBuf], devices: &dyn Devices) -> Result<Engine
     ))
 }
 
-/// An engine that does not pass its first probe in this time is left to come up later.
+/// Waits for the engine; one that does not pass its first probe in this time may come up later.
 fn wait_until_up(queue: &Queue) {
     let begun = Instant::now();
     let is_up = || queue.engines().iter().all(|lane| lane.standing() == Standing::Up);
@@ -154,7 +154,7 @@ fn wait_until_up(queue: &Queue) {
 struct Pieces {
     place: Arc<Workplace>,
     level: Level,
-    /// For streams that cannot be opened.
+    /// Coder for streams that cannot be opened.
     software: Box<dyn Coder>,
 }
 
@@ -178,7 +178,7 @@ impl Coder for Pieces {
     }
 }
 
-/// Waits on this thread.
+/// Runs a future on this thread.
 fn wait<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {
@@ -196,10 +196,10 @@ fn wait<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// As other engines' largest pieces.
+/// As the largest pieces of other engines.
 const MAX_PIECE_BYTES: usize = 4 << 20;
-/// zlib's.
+/// zlib's highest level.
 const MAX_LEVEL: u8 = 9;
-/// Of a library by its path. It is to end what hangs; nobody waits for a page.
+/// Deadline of a library by its path. It is to end calls that hang; no client waits.
 const FILE_DEADLINE: Duration = Duration::from_secs(30);
 const START_PATIENCE: Duration = Duration::from_secs(2);

@@ -1,8 +1,8 @@
-//! Pieces of a deflate stream by the machine's quick code for low levels (ISA-L), where the program has found any: whole streams that are
-//! opened at their ends, as libdeflate's are.
+//! Pieces of a deflate stream by the machine's quick code for low levels (ISA-L), where it is installed: whole streams
+//! that are opened at their ends, as libdeflate's are.
 //!
-//! There is one level, igzip's 3: the least that keeps what gzip's `-1` promises. In bytes, with pieces of a megabyte, and nanoseconds a
-//! byte on one core:
+//! There is one level, igzip's 3: the least that keeps the promise of gzip's `-1`. In bytes, with pieces of a megabyte,
+//! and nanoseconds a byte on one core:
 //!
 //! ```text
 //!                 the Canterbury corpus as one tar    60 MB of /usr       kennedy.xls        alice29.txt
@@ -18,7 +18,7 @@ use crate::seam;
 use terse_compress::Level;
 use terse_compress::coder::{Fast, fast};
 
-/// Whether there is any.
+/// Whether ISA-L is installed.
 pub(super) fn is_there() -> bool {
     fast::installed().is_some()
 }
@@ -41,5 +41,5 @@ impl Coder for Quick {
     }
 }
 
-/// The level by which igzip's 3 goes there.
+/// Level that stands for igzip's 3 there.
 const LEVEL: Level = Level(2);

@@ -1,4 +1,4 @@
-//! Pieces as frames of zstd (RFC 8878), one behind the other: decoders take them for one body (section 3).
+//! Pieces as frames of zstd (RFC 8878), one after the other: decoders take them as one body (section 3).
 
 use super::{Coder, Piece};
 use crate::fault::Fault;

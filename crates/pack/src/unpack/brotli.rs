@@ -1,4 +1,4 @@
-//! Brotli: one stream, in which nothing can be checked but that it is one.
+//! Brotli: one stream, which has no checksum: only its form can be checked.
 
 use super::{Input, ROOM, Unpacked};
 use crate::fault::Fault;

@@ -28,7 +28,7 @@ pub(super) fn unpack(input: &mut Input<'_>, sink: &mut dyn Write) -> Result<Unpa
 /// Checksum and length (RFC 1952 section 2.3.1).
 const TAIL_BYTES: usize = 8;
 
-/// A member behind its head: its checksum and its length, both as they should be.
+/// Decodes a member after its head; returns its checksum and its length, both verified.
 fn member(inflate: &mut Inflate, input: &mut Input<'_>, sink: &mut dyn Write, room: &mut [u8]) -> Result<(u32, u64), Fault> {
     let (mut checksum, mut length) = (libdeflater::Crc::new(), 0u64);
     loop {

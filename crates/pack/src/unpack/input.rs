@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::progress::Progress;
 use std::io::{ErrorKind, Read};
 
-/// What decoders read.
+/// Input of decoders.
 pub struct Input<'a> {
     source: &'a mut dyn Read,
     progress: Option<&'a Progress>,
@@ -25,12 +25,12 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// Bytes that were taken.
+    /// Number of bytes taken.
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// The bytes to come: at least one, or it is the end.
+    /// The bytes to come: at least one, unless it is the end.
     ///
     /// # Errors
     /// [`Fault::Read`].
@@ -64,7 +64,7 @@ impl<'a> Input<'a> {
         Ok(&self.buffer[self.begin..self.end])
     }
 
-    /// Takes bytes that were seen.
+    /// Takes bytes that were peeked.
     pub fn consume(&mut self, count: usize) {
         let count = count.min(self.end - self.begin);
         self.begin += count;

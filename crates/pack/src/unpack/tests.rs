@@ -14,7 +14,7 @@ fn body(length: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Compressed by an engine, with two workers.
+/// Output of an engine, with two workers.
 fn packed(engine: &'static engine::Engine, level: u8, body: &[u8]) -> Vec<u8> {
     let plan = Plan { engine, level, workers: 2, input_bytes: Some(body.len() as u64) };
     let mut out = Vec::new();
@@ -38,7 +38,7 @@ fn a_frame_that_was_changed_is_a_fault() {
     for at in (20..sound.len()).step_by(sound.len() / 50) {
         let mut changed = sound.clone();
         changed[at] ^= 0x10;
-        // A bit that has no meaning may be another one.
+        // A bit without meaning may differ.
         if let Ok((out, _)) = unpacked(Form::Zstd, &changed) {
             assert!(out == body, "{at}");
         }

@@ -6,7 +6,7 @@ use crate::form::Form;
 use std::io::Write;
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
-/// The largest window, as a power of two: 128 MB, which is also what zstd(1) takes unless it is told otherwise.
+/// Largest window, as a power of two: 128 MB, which is also zstd(1)'s default limit.
 const WINDOW_BITS: u32 = 27;
 
 pub(super) fn unpack(input: &mut Input<'_>, sink: &mut dyn Write) -> Result<Unpacked, Fault> {
