@@ -1,4 +1,5 @@
-//! GPUs of NVIDIA's as engines: deflate by kernels of our own (`cuda/kernel.cu`), which the driver compiles for the device that is there.
+//! NVIDIA's GPUs as engines: deflate by kernels of our own (`cuda/kernel.cu`), which the driver compiles for the
+//! present device.
 //!
 //! ```text
 //!  terse             its socket             the device's process                      the GPU
@@ -10,13 +11,14 @@
 //!  results <────────────────────────────────── a reply a job                <───────  writes into the jobs' slots
 //! ```
 //!
-//! So one batch fills while others are in flight, and a batch is as large as what came meanwhile.
+//! So a batch fills while others are in flight, and its size is that of the jobs that came meanwhile.
 //!
 //! Invariants:
-//! * Nothing is copied but over the bus: the device reads bodies from the segments that terse received them into, and writes what it makes
-//!   of them into the slots that terse reads. Both are pinned as far as bodies reach.
-//! * What the device may write to is a slot of a job that it has. Segments are pinned for reading.
-//! * An error that leaves the device's context unusable ends the process, after its jobs were answered: the keeper starts another one.
+//! * The only copies are over the bus: the device reads bodies from the segments that terse received them into, and
+//!   writes its output into the slots that terse reads. Both are pinned as far as bodies reach.
+//! * The device may write only to the slot of a job that it has. Segments are pinned for reading.
+//! * An error that leaves the device's context unusable ends the process, after its jobs were answered: the keeper
+//!   starts another.
 //!
 //! Source: CUDA Driver API, reference manual 12.
 
@@ -29,10 +31,10 @@ mod sums;
 
 pub(crate) use serve::serve;
 
-/// The name of a device, with its driver's version.
+/// Name of a device, with its driver's version.
 ///
 /// # Errors
-/// Why there is none of that number, or why it cannot be used.
+/// The reason why there is no device of that number, or why it cannot be used.
 pub(crate) fn look(number: u32) -> Result<String, String> {
     driver::Driver::load()?.device(number).map(|device| device.version)
 }

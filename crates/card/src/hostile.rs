@@ -1,4 +1,4 @@
-//! A card's process that says and writes what a script tells it, for tests: nothing that it does may cost an order, end one twice, or
+//! A card's process that follows a script, for tests: nothing that it does may lose an order, end an order twice, or
 //! bring bytes from beyond its slot.
 #![allow(unsafe_code)]
 
@@ -18,7 +18,7 @@ use terse_compress::{Level, Limit};
 /// Plays a script: orders come, and the process answers, or does something else.
 ///
 /// # Panics
-/// An order is not ended exactly once, or with what cannot be.
+/// An order is not ended exactly once, or with an impossible result.
 #[allow(clippy::expect_used, reason = "it is a test")]
 pub fn play(script: &[u8]) {
     let sockets = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
@@ -43,7 +43,7 @@ pub fn play(script: &[u8]) {
             _ if script.byte().unwrap_or(0) % 2 == 0 => segments.rest(),
             _ => break,
         }
-        // What the attendant does with it.
+        // Processing by the attendant.
         while let Some(said) = incarnation.listen(RecvFlags::DONTWAIT) {
             let keeps_to_it = match said {
                 Some(Reply::Ready(text) | Reply::Unfit(text)) => {
@@ -67,12 +67,12 @@ pub fn play(script: &[u8]) {
     assert_eq!(limit.used(), 0, "all segments have come back");
 }
 
-/// The orders so far, and how often each was ended.
+/// Orders so far, and the number of times that each was ended.
 #[derive(Default)]
 struct Orders(Vec<Arc<AtomicU32>>);
 
 impl Orders {
-    /// In a segment, if one is lent.
+    /// Creates an order: in a segment, if one is lent.
     fn next(&mut self, size: u8, segments: Option<&Arc<Segments>>) -> Order {
         let ended = Arc::new(AtomicU32::new(0));
         self.0.push(ended.clone());
@@ -95,7 +95,7 @@ impl Orders {
         Order::new(self.0.len() as u64, input, Wrapper::Gzip, Level(6), ending)
     }
 
-    /// The end: what is left comes back.
+    /// Ends the test: the remaining orders come back.
     fn check(&self, incarnation: &Incarnation) {
         incarnation.close().into_iter().for_each(|order| order.end(Err(Failure::Swept)));
         for ended in &self.0 {
@@ -113,7 +113,7 @@ struct Other {
 }
 
 impl Other {
-    /// Says that a job is done, or anything like it.
+    /// Answers that a job is done, or a variant of that.
     fn answer(&self, script: &mut Script<'_>) {
         let [ticket, slot, low, high, code] = [(); 5].map(|()| script.byte().unwrap_or(0));
         let bytes = match high {
@@ -135,11 +135,11 @@ impl Other {
         let bytes = script.some();
         let at = usize::from(at) * room / 256;
         let length = bytes.len().min(room - at);
-        // SAFETY: so many bytes lie in the mapping behind that place, and the script is elsewhere.
+        // SAFETY: so many bytes are in the mapping after that place, and the script is elsewhere.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.add(at), length) };
     }
 
-    /// Takes what was said: it keeps to the protocol, and bodies cannot be written.
+    /// Reads the messages: they follow the protocol, and bodies are read-only.
     #[allow(clippy::expect_used, reason = "it is a test")]
     fn read(&mut self) {
         while let Some(told) = Told::receive(&self.socket, RecvFlags::DONTWAIT) {
@@ -156,7 +156,7 @@ impl Other {
                 assert!(self.bodies.insert(job.segment, Body::attach(&file).expect("a body")).is_none());
             }
             let base = self.bodies.get(&job.segment).expect("a segment that is known").base(job.bytes as usize);
-            // Whoever said that a job was done before it was may find another body here.
+            // A process that reported a job as done too early may find another body here.
             // SAFETY: so many bytes are mapped, and this thread alone writes them.
             let bytes = unsafe { std::slice::from_raw_parts(base.expect("so many bytes"), job.bytes as usize) };
             std::hint::black_box(bytes.iter().fold(0, |sum: u8, byte| sum ^ byte));
@@ -164,7 +164,7 @@ impl Other {
     }
 }
 
-/// What is left of a script.
+/// Rest of a script.
 struct Script<'s>(&'s [u8]);
 
 impl<'s> Script<'s> {
@@ -174,7 +174,7 @@ impl<'s> Script<'s> {
         Some(*first)
     }
 
-    /// As many bytes as the next one says, times four.
+    /// Takes some bytes: their number is the next byte times four.
     fn some(&mut self) -> &'s [u8] {
         let length = (usize::from(self.byte().unwrap_or(0)) * 4).min(self.0.len());
         let (some, rest) = self.0.split_at(length);
@@ -199,7 +199,7 @@ mod tests {
             (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb).to_le_bytes()[4]
         };
         for round in 0..2000 {
-            // Small numbers mean something more often.
+            // Small numbers have a meaning more often.
             let script: Vec<u8> = (0..200).map(|_| if round % 2 == 0 { random() % 8 } else { random() }).collect();
             play(&script);
         }

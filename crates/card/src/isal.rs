@@ -1,7 +1,7 @@
 //! ISA-L's igzip (`libisal.so.2`), if it is installed: deflate for the lowest levels, on the processor's vector units.
 //!
-//! A level here is the one of igzip that comes out no larger than zlib's of that number, on text; binary records (kennedy.xls) are 2.4 %
-//! larger at level 1. Bytes (nanoseconds a byte):
+//! A level here is igzip's level whose output is no larger than zlib's of that number, on text; binary records
+//! (kennedy.xls) are 2.4 % larger at level 1. Bytes (nanoseconds a byte):
 //!
 //! ```text
 //!                    cp.html 24,603    alice29.txt 152,089    lcet10.txt 426,754    kennedy.xls 1,029,744
@@ -13,8 +13,9 @@
 //!   zlib 3           8,617             59,479                 158,757               236,653
 //! ```
 //!
-//! At levels 1 and 2 our own coder takes long texts first, which is quicker. Beyond these levels libdeflate makes less of a body than igzip can. It is
-//! used for whole bodies: as a stream it would need its 82 KB of state and 332 KB of tables for each body that waits for its server.
+//! At levels 1 and 2 our own coder takes long texts first, which is quicker. Beyond these levels libdeflate's output is
+//! smaller than igzip can make it. It is used for whole bodies: as a stream it would need its 82 KB of state and 332 KB
+//! of tables for each body that waits for its server.
 //!
 //! Source: the declarations of igzip_lib.h 2.30; the fields up to the internal state are the library's interface.
 #![allow(unsafe_code)]
@@ -28,24 +29,24 @@ use terse_compress::Level;
 use terse_compress::coder::{CoderFault, Fast};
 use terse_compress::device::room_for;
 
-/// The library's name: of this version of its interface.
+/// File name of the library, with the version of its interface.
 pub const NAME: &str = "libisal.so.2";
 
 /// igzip.
 pub struct Isal {
     init: Stateless,
     deflate: Deflate,
-    /// States that wait for the next body.
+    /// Idle states.
     idle: Mutex<Vec<State>>,
-    /// The file that was loaded, as far as the system says so: its name has the version.
+    /// Path of the loaded file, as far as the system reports it: its name has the version.
     path: Option<String>,
     _handle: ManuallyDrop<Handle>,
 }
 
-/// Loads the library, if it is there.
+/// Loads the library, if it is installed.
 ///
 /// # Errors
-/// It is not, or it is not what it should be.
+/// It is not, or it is not the expected library.
 pub fn load() -> Result<Isal, Unfit> {
     // SAFETY: a library of the system's, by its own name; its initializers choose functions for the processor.
     let handle = unsafe { Handle::open(Some(NAME), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND) };
@@ -58,7 +59,7 @@ pub fn load() -> Result<Isal, Unfit> {
     Ok(Isal { init, deflate, idle: Mutex::default(), path, _handle: handle })
 }
 
-/// The library's file among those that are mapped, behind its links: `libisal.so.2.0.30`.
+/// Path of the library among the mapped files, with links resolved: `libisal.so.2.0.30`.
 fn mapped(maps: &str) -> Option<String> {
     maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..])).find(|path| path.contains("/libisal.so")).map(String::from)
 }
@@ -88,8 +89,8 @@ impl Isal {
         let mut state = kept.unwrap_or_default();
         let tables = &raw mut *state.tables;
         let stream = &raw mut *state.stream;
-        // SAFETY: the stream is larger than the library's, and what lies in it of the last body is set anew by `init`, which chooses
-        // the default Huffman tables. The slices are what the fields say, and outlive the call.
+        // SAFETY: the stream is larger than the library's, and its data of the last body is set anew by `init`, which
+        // chooses the default Huffman tables. The slices match the fields, and outlive the call.
         let (code, left) = unsafe {
             (self.init)(stream.cast());
             let head = &mut (*stream).head;
@@ -121,10 +122,10 @@ impl Default for State {
     }
 }
 
-// SAFETY: its pointers are set before each use and mean nothing behind it.
+// SAFETY: its pointers are set before each use and are not used after it.
 unsafe impl Send for State {}
 
-/// `struct isal_zstream`, and room for what of it is internal: 82,384 bytes in 2.30.
+/// `struct isal_zstream`, and room for its internal part: 82,384 bytes in 2.30.
 #[repr(C, align(64))]
 struct Stream {
     head: Head,
@@ -181,7 +182,7 @@ const STREAM_BYTES: usize = 256 * 1024;
 /// `ISAL_DEF_LVL3_DEFAULT`, the larger one of the two levels that are used, rounded up.
 const TABLE_BYTES: usize = 352 * 1024;
 const COMP_OK: c_int = 0;
-/// As many as threads code at a time on most machines; each is half a megabyte.
+/// Number of threads that code at a time on most machines; each state is half a megabyte.
 const MAX_IDLE: usize = 8;
 
 #[cfg(test)]

@@ -7,8 +7,8 @@
 //!  either ends       the other reads the end of its socket; a keeper kills what runs, and ends
 //! ```
 //!
-//! It is started while terse has its first rights and paths, gives the rights up at once, and so can start the card's process again
-//! when terse cannot any more: in another root folder there is no program and no library to load.
+//! It is started while terse has its first rights and paths, and gives the rights up at once. So it can start the
+//! card's process again when terse cannot any more: in another root folder there is no program and no library to load.
 #![allow(unsafe_code)]
 
 use crate::memory::{Layout, Memory};
@@ -31,21 +31,21 @@ use std::time::Duration;
 use terse_compress::EngineSettings;
 use terse_compress::engine::Source;
 
-/// The word of the command line that makes this program a keeper.
+/// Argument that makes this program a keeper.
 pub const WORD: &str = "--engine-keeper";
 
-/// How the process is started that a library runs in.
+/// Settings of the process in which a library runs.
 #[derive(Clone, Debug)]
 pub struct Launch<'a> {
-    /// This program.
+    /// Path of this program.
     pub program: &'a Path,
-    /// The user that it shall become, if another one.
+    /// User of the process, if another one.
     pub user: Option<u32>,
-    /// The group that it shall become, if another one.
+    /// Group of the process, if another one.
     pub group: Option<u32>,
-    /// Variables of the environment that are not for it.
+    /// Environment variables that the process must not get.
     pub forget: &'a [&'a str],
-    /// Whether what the library prints is thrown away.
+    /// Whether the library's output is discarded.
     pub quiet: bool,
 }
 
@@ -65,18 +65,18 @@ impl Launch<'_> {
     }
 }
 
-/// A keeper, as terse sees it. Dropped, it ends, and the card's process with it.
+/// Handle of a keeper in terse. Dropping it ends the keeper, and the card's process with it.
 #[derive(Debug)]
 pub struct Keeper {
     control: Option<OwnedFd>,
     child: Mutex<Child>,
 }
 
-/// A card's process that has been started.
+/// A started card's process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Started {
     pub(crate) process: u32,
-    /// How the one before ended, if that is known.
+    /// End of the process before it, if that is known.
     pub(crate) before: Option<String>,
 }
 
@@ -84,7 +84,7 @@ impl Keeper {
     /// Starts the keeper of an engine.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn start(launch: &Launch<'_>, settings: &EngineSettings) -> io::Result<Keeper> {
         let (mine, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         rustix::net::sockopt::set_socket_timeout(&mine, rustix::net::sockopt::Timeout::Recv, Some(PATIENCE))?;
@@ -114,7 +114,7 @@ impl Keeper {
     /// Kills the card's process.
     pub(crate) fn kill(&self) {
         if let Some(control) = &self.control {
-            // If the keeper has ended, what it had started has ended too.
+            // If the keeper has ended, its process has ended too.
             let _ = send(control, KILL, &[]);
         }
     }
@@ -137,7 +137,7 @@ fn send(socket: &OwnedFd, word: u8, descriptors: &[BorrowedFd<'_>]) -> io::Resul
     Ok(())
 }
 
-/// How a process ended, by its status of `wait`; none if it is not known.
+/// Description of a process's end, by its status of `wait`; `None` if it is not known.
 fn describe(status: i32) -> Option<String> {
     match status {
         UNKNOWN => None,
@@ -146,7 +146,7 @@ fn describe(status: i32) -> Option<String> {
     }
 }
 
-/// A keeper's life; `words` are those behind [`WORD`].
+/// Main loop of a keeper; `words` are the arguments after [`WORD`].
 pub fn keep(words: &[OsString]) -> ExitCode {
     let Some(orders) = Orders::read(words) else {
         eprintln!("terse: {WORD} is for terse itself");
@@ -183,7 +183,7 @@ pub fn keep(words: &[OsString]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What a keeper is told on its command line.
+/// Arguments of a keeper's command line.
 struct Orders {
     source: Source,
     user: Option<u32>,
@@ -212,17 +212,18 @@ pub(crate) fn account(word: &OsString) -> Option<Option<u32>> {
     }
 }
 
-/// Keeps nothing that terse had: no descriptors but the standard streams, no rights, no signals that are meant for terse.
+/// Keeps nothing of terse's: no descriptors but the standard streams, no rights, no signals that are meant for terse.
 pub(crate) fn settle(user: Option<u32>, group: Option<u32>) -> io::Result<()> {
     seclude()?;
     become_account(user, group)
 }
 
-/// Keeps no descriptors but the standard streams, and hears no signals that are meant for terse.
+/// Keeps no descriptors but the standard streams, and ignores signals that are meant for terse.
 pub(crate) fn seclude() -> io::Result<()> {
     close_inherited()?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
-    // A terminal's and a service manager's signals go to all processes of a group; this one ends when terse does.
+    // The signals of a terminal and of a service manager go to all processes of a group; this process ends when terse
+    // does.
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2] {
         // SAFETY: ignoring a signal runs no code of ours.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
@@ -246,7 +247,8 @@ pub(crate) fn become_account(user: Option<u32>, group: Option<u32>) -> io::Resul
     Ok(())
 }
 
-/// Closes what is open above the standard streams. This process has opened nothing yet, so all of it was inherited.
+/// Closes all descriptors above the standard streams. This process has opened nothing yet, so all of them were
+/// inherited.
 fn close_inherited() -> io::Result<()> {
     // SAFETY: numbers only, of which no value in this process owns one.
     if unsafe { libc::close_range(3, libc::c_uint::MAX, 0) } == 0 {
@@ -277,12 +279,12 @@ fn receive() -> io::Result<Option<(u8, [Option<OwnedFd>; 2])>> {
     Ok((message.bytes > 0).then_some((word[0], descriptors)))
 }
 
-/// Kills what runs and waits for it a while: a process that hangs in a driver may outlive even this, and is then one of the undead.
-/// Returns how it ended.
+/// Kills the running process and waits for it a while. A process that hangs in a driver may outlive even this, and is
+/// then one of the undead. Returns its status.
 fn end(runs: &mut Option<Pid>, undead: &mut Vec<Pid>) -> i32 {
     undead.retain(|process| matches!(waitpid(Some(*process), WaitOptions::NOHANG), Ok(None)));
     let Some(process) = runs.take() else { return UNKNOWN };
-    // It may have ended by itself, and then that is what is told.
+    // It may have ended by itself: then that end is reported.
     for pause_ms in [0, 0, 1, 5, 20, 50, 100] {
         match waitpid(Some(process), WaitOptions::NOHANG) {
             Ok(Some((_, status))) => return status.as_raw(),
@@ -312,7 +314,7 @@ fn fork(orders: &Orders, socket: OwnedFd, memory: OwnedFd) -> Option<Pid> {
     }
 }
 
-/// The card's process: its life is [`worker::serve`].
+/// Runs the card's process: [`worker::serve`].
 fn serve(orders: &Orders, keeper: Pid, socket: OwnedFd, memory: OwnedFd) {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     // The keeper may have ended before that call.
@@ -334,14 +336,15 @@ fn serve(orders: &Orders, keeper: Pid, socket: OwnedFd, memory: OwnedFd) {
     }
 }
 
-/// Processes that were killed and have not ended: a device that holds so many does not let go of another one either.
+/// Limit of processes that were killed and have not ended: a device that holds so many does not let go of another
+/// either.
 const MAX_UNDEAD: usize = 8;
 
 const START: u8 = b's';
 const KILL: u8 = b'k';
 
-/// The status of a process of which none is known.
+/// Status of a process whose end is not known.
 const UNKNOWN: i32 = -1;
 
-/// How long a keeper may take to start a process; to kill one takes it 0.2 s at most.
+/// Time limit of a keeper to start a process; killing one takes it 0.2 s at most.
 const PATIENCE: Duration = Duration::from_secs(5);

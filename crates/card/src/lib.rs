@@ -1,7 +1,8 @@
-//! Engines that are shared libraries, any with zlib's API, such as a compression card's driver, and ISA-L if it is there; and GPUs ([`cuda`]).
+//! Engines of compression outside of the program: shared libraries with zlib's API, such as a compression card's
+//! driver, ISA-L if it is installed, and GPUs ([`cuda`]).
 //!
-//! Somebody else's driver can hang or abort, and no thread survives that. So a library runs in a process of its own, which terse can
-//! kill and start again:
+//! A foreign driver can hang or abort, and no thread survives that. So a library runs in a process of its own, which
+//! terse can kill and start again:
 //!
 //! ```text
 //!  terse                                     the keeper                 the card's process
@@ -15,18 +16,20 @@
 //!    coded bodies ───────────────────────── shared memory, a slot a job ─────┘
 //! ```
 //!
-//! The keeper is this program started anew (`exec`), with nothing open but its standard streams; it has one thread and never touches the library, so that
-//! it may fork. Both it and the card's process have the user and group that terse will have.
+//! The keeper is this program started anew (`exec`), with nothing open but its standard streams. It has one thread and
+//! never touches the library, so that it may fork. Both it and the card's process have the user and group that terse
+//! will have.
 //!
 //! Invariants:
-//! * What comes from the card's process is a claim: numbers are checked against what was asked, bytes are copied out once and judged
-//!   by [`terse_compress::offload`].
-//! * The memory that is shared cannot be made smaller under us, and what bodies lie in is written by terse alone: it is sealed
+//! * Data from the card's process is a claim: numbers are checked against the request, bytes are copied out once and
+//!   judged by [`terse_compress::offload`].
+//! * Shared memory cannot be shrunk by the other process, and memory of bodies is written by terse alone: it is sealed
 //!   ([`segment`]).
-//! * Each start has a socket and memory for coded bodies of its own: nothing of a process that was given up can be taken for an answer.
+//! * Each start has a socket and memory for coded bodies of its own: no data of an abandoned process can be taken for
+//!   an answer.
 //! * When terse ends, in whatever way, its keeper reads the end of its input, kills the card's process, and ends.
 //!
-//! With `in-process` a library is called by threads of terse itself ([`local`]), which is for libraries that are trusted.
+//! With `in-process` a library is called by threads of terse itself ([`local`]), which is for trusted libraries.
 
 pub(crate) mod cuda;
 #[cfg(any(test, feature = "hostile"))]

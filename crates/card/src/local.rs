@@ -1,4 +1,4 @@
-//! The device whose library is called by threads of terse itself: for libraries that are trusted.
+//! Device whose library is called by threads of terse itself: for trusted libraries.
 //!
 //! Nothing can end a call that hangs: its thread is lost until it comes back. When all are lost, jobs are refused.
 
@@ -25,18 +25,18 @@ struct Shared {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Order>,
-    /// The tickets that threads work on.
+    /// Tickets of the jobs in progress.
     running: Vec<u64>,
-    /// Those of them whose time is over.
+    /// Tickets of overdue jobs.
     hanging: Vec<u64>,
     stopped: bool,
 }
 
 impl Local {
-    /// Calls a library on threads of this process.
+    /// Creates a device that calls a library on threads of this process.
     ///
     /// # Errors
-    /// There are no threads to be had.
+    /// No threads could be started.
     pub fn open(library: Library, settings: &EngineSettings) -> io::Result<Local> {
         let shared = Arc::new(Shared { library, most: settings.jobs(), state: Mutex::default(), changed: Condvar::new() });
         let local = Local { shared };

@@ -9,10 +9,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use terse_compress::device::room_for;
 
-/// How the memory is laid out.
+/// Layout of the memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Layout {
-    /// Slots.
+    /// Number of slots.
     pub(crate) slots: usize,
     /// Bytes of the largest body.
     pub(crate) largest: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Memory {
     file: OwnedFd,
 }
 
-// SAFETY: the pointer is to memory that belongs to no thread; who may touch which slot is settled by those who call.
+// SAFETY: the pointer is to memory that belongs to no thread; the callers settle which of them may touch which slot.
 unsafe impl Send for Memory {}
 // SAFETY: as above: nothing is reached through a shared reference but bytes of slots, by copies.
 unsafe impl Sync for Memory {}
@@ -47,10 +47,10 @@ impl Layout {
 }
 
 impl Memory {
-    /// New memory, whose size nobody can change.
+    /// Creates memory of a sealed size.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub(crate) fn create(layout: Layout) -> io::Result<Memory> {
         let file = memfd_create("terse-engine", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, layout.bytes()? as u64)?;
@@ -58,10 +58,10 @@ impl Memory {
         Memory::attach(file, layout)
     }
 
-    /// Memory that another process has made.
+    /// Attaches memory that another process has made.
     ///
     /// # Errors
-    /// It is not of that layout, or what the system says.
+    /// It is not of that layout, or the system's error.
     pub(crate) fn attach(file: OwnedFd, layout: Layout) -> io::Result<Memory> {
         let bytes = layout.bytes()?;
         if fstat(&file)?.st_size as usize != bytes {
@@ -72,25 +72,25 @@ impl Memory {
         Ok(Memory { base: base.cast(), layout, file })
     }
 
-    /// How it is laid out.
+    /// Layout of the memory.
     pub(crate) fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// What to give to the other process.
+    /// File to pass to the other process.
     pub(crate) fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
-    /// Copies a coded body out of a slot; none when it cannot be that long.
+    /// Copies a coded body out of a slot; `None` when it cannot be that long.
     pub(crate) fn take_coded(&self, slot: usize, bytes: usize) -> Option<Vec<u8>> {
         let (from, room) = self.coded(slot)?;
         if bytes > room {
             return None;
         }
         let mut copy = Vec::with_capacity(bytes);
-        // SAFETY: `bytes` can be read, as they lie in the mapping, and fit the new vector. Whatever the other process writes
-        // meanwhile, they are bytes, and they are judged in the copy.
+        // SAFETY: `bytes` can be read, as they are in the mapping, and fit the new vector. Whatever the other process
+        // writes meanwhile, they are bytes, and they are judged in the copy.
         unsafe {
             std::ptr::copy_nonoverlapping(from, copy.as_mut_ptr(), bytes);
             copy.set_len(bytes);
@@ -98,7 +98,7 @@ impl Memory {
         Some(copy)
     }
 
-    /// Where a slot's coded body lies, and how long it may be; none when there is no such slot.
+    /// Address of a slot's coded body, and its room in bytes; `None` when there is no such slot.
     pub(crate) fn coded(&self, slot: usize) -> Option<(*mut u8, usize)> {
         // SAFETY: the slot is one of the mapping's.
         (slot < self.layout.slots).then(|| (unsafe { self.base.add(slot * self.layout.stride()) }, self.layout.room()))

@@ -1,4 +1,4 @@
-//! Looking at a library without running it in this process: when a configuration is checked.
+//! Examination of a library without running it in this process: for the check of a configuration.
 
 use crate::cuda;
 use crate::keeper::{Launch, account, become_account, seclude};
@@ -9,13 +9,13 @@ use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
 use terse_compress::engine::Source;
 
-/// The word of the command line that makes this program load a library and say what it is.
+/// Argument that makes this program load a library and report its version.
 pub const WORD: &str = "--engine-probe";
 
-/// The version of a library as it calls itself, or a device's name.
+/// Version of a library, or a device's name.
 ///
 /// # Errors
-/// Why it cannot be an engine.
+/// The reason why it cannot be an engine.
 pub fn examine(launch: &Launch<'_>, source: &Source) -> Result<String, String> {
     let mut command = launch.command(WORD, source);
     command.stdin(Stdio::null()).stdout(Stdio::piped());
@@ -35,7 +35,7 @@ pub fn examine(launch: &Launch<'_>, source: &Source) -> Result<String, String> {
     }
 }
 
-/// Reads all that is said; false when it does not end in time.
+/// Reads the whole output; false when it does not end in time.
 fn read_in_time(output: &mut std::process::ChildStdout, said: &mut Vec<u8>) -> bool {
     let until = Instant::now() + PATIENCE;
     let mut part = [0; 512];
@@ -55,7 +55,7 @@ fn read_in_time(output: &mut std::process::ChildStdout, said: &mut Vec<u8>) -> b
     }
 }
 
-/// The other side; `words` are those behind [`WORD`].
+/// Runs the examining process; `words` are the arguments after [`WORD`].
 pub fn answer(words: &[OsString]) -> ExitCode {
     let [source, user, group] = words else { return ExitCode::FAILURE };
     let (Some(user), Some(group)) = (account(user), account(group)) else { return ExitCode::FAILURE };
@@ -78,12 +78,13 @@ pub fn answer(words: &[OsString]) -> ExitCode {
     }
 }
 
-/// Gives up what a keeper gives up, but for where to answer. The library may print: that goes elsewhere.
+/// Gives up everything that a keeper gives up, except for the output of the answer. The library's own output goes
+/// elsewhere.
 fn keep_output(user: Option<u32>, group: Option<u32>) -> std::io::Result<std::fs::File> {
-    // All descriptors but the standard ones are closed on the way, and nobody reads standard input.
+    // All descriptors but the standard ones are closed on the way, and standard input is not read.
     rustix::stdio::dup2_stdin(rustix::stdio::stdout())?;
     seclude()?;
-    // Whoever checks a file without the rights to become that user checks it as himself.
+    // A check without the rights to become that user runs as the caller's user.
     let _ = become_account(user, group);
     let output = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;

@@ -1,17 +1,17 @@
-//! The device whose library runs in a process of its own.
+//! Device whose library runs in a process of its own.
 //!
 //! ```text
 //!            spawned                 its socket ends, or a job is overdue
 //!   absent ───────────> Incarnation ──────────────────────────────────────> absent, for a pause
 //! ```
 //!
-//! The attendant, a thread, starts incarnations, hears what they say and sees their end. An incarnation that ends takes its jobs with
-//! it: they go back as failures at once. The first end is followed by another start at once, each further one without a job done in
-//! between by a longer pause.
+//! The attendant, a thread, starts incarnations, receives their messages and sees their end. An incarnation that ends
+//! takes its jobs with it: they go back as failures at once. The first end is followed by another start at once, each
+//! further one without a job done in between by a longer pause.
 //!
 //! Invariants:
-//! * A slot belongs to one order from the moment that it is reserved until its result is copied out; an incarnation whose process was
-//!   given up hands out no slot again.
+//! * A slot belongs to one order from the moment that it is reserved until its result is copied out. An incarnation
+//!   whose process was given up hands out no slot again.
 //! * A result is copied once, and judged in the copy: the process may still write to the slot.
 //! * Segments outlive incarnations, as bodies do.
 
@@ -51,16 +51,16 @@ struct State {
     stopped: bool,
 }
 
-/// What a process has said in its life.
+/// Report of a process at its end.
 #[derive(Default)]
 struct Heard {
-    /// It has done a job.
+    /// Whether it has done a job.
     has_worked: bool,
-    /// Why it ended, if that is known.
+    /// Reason of its end, if that is known.
     reason: Option<String>,
 }
 
-/// One life of the card's process.
+/// An incarnation of the card's process.
 pub(crate) struct Incarnation {
     socket: OwnedFd,
     memory: Memory,
@@ -72,7 +72,7 @@ struct Slots {
     list: Vec<Slot>,
     /// Numbers of segments whose descriptors were sent.
     known: HashSet<u64>,
-    /// Nothing more is handed over.
+    /// Whether no more jobs are handed over.
     closed: bool,
 }
 
@@ -80,7 +80,7 @@ enum Slot {
     Free,
     /// Bytes are being copied.
     Reserved,
-    /// The process has it. Its input lies in a segment.
+    /// The process has it. Its input is in a segment.
     Busy(Order),
 }
 
@@ -88,13 +88,13 @@ impl Remote {
     /// Has the keeper start the library's process. Memory for bodies counts against `limit`.
     ///
     /// # Errors
-    /// There is no thread to be had.
+    /// No thread could be started.
     pub fn open(keeper: Keeper, settings: &EngineSettings, limit: Arc<dyn Budget>) -> io::Result<Remote> {
         let layout = Layout { slots: settings.jobs(), largest: settings.largest };
         let segments = Segments::new(settings.largest, settings.jobs() * LENT_PER_JOB, limit);
         let shared = Arc::new(Shared { keeper, layout, segments, state: Mutex::default(), ending: Condvar::new() });
         let attended = shared.clone();
-        // It is there when the first job comes, though not yet with its library.
+        // The process is there when the first job comes, though not yet with its library.
         let first = shared.start();
         let attendant = std::thread::Builder::new().name("terse-card".into()).spawn(move || attended.attend(first))?;
         Ok(Remote { shared, attendant: Some(attendant) })
@@ -154,7 +154,7 @@ impl Drop for Remote {
 }
 
 impl Shared {
-    /// The attendant's life.
+    /// Main loop of the attendant.
     fn attend(&self, first: io::Result<Option<Arc<Incarnation>>>) {
         let (mut started, mut in_vain) = (first, 0);
         loop {
@@ -177,7 +177,7 @@ impl Shared {
         }
     }
 
-    /// A new incarnation; none at the end of all.
+    /// Starts a new incarnation; `None` when the device is dropped.
     fn start(&self) -> io::Result<Option<Arc<Incarnation>>> {
         let (mine, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         let memory = Memory::create(self.layout)?;
@@ -196,7 +196,7 @@ impl Shared {
         Ok(Some(incarnation))
     }
 
-    /// Hears the process out.
+    /// Processes the messages of the process until its end.
     fn hear(&self, incarnation: &Incarnation) -> Heard {
         let mut heard = Heard::default();
         loop {
@@ -218,7 +218,7 @@ impl Shared {
         heard
     }
 
-    /// An incarnation has ended. If nobody has ended it, one of its jobs has.
+    /// Records the end of an incarnation. If it was not closed by terse, one of its jobs has ended it.
     fn buried(&self, incarnation: &Arc<Incarnation>, reason: Option<String>) {
         let by_itself = {
             let mut state = self.lock();
@@ -235,7 +235,7 @@ impl Shared {
         }
     }
 
-    /// Waits before the next start; false at the end of all.
+    /// Waits before the next start; false when the device is dropped.
     fn pause(&self, in_vain: u32) -> bool {
         let pause = match in_vain {
             0 | 1 => Duration::ZERO,
@@ -263,7 +263,7 @@ impl Incarnation {
         Incarnation { socket, memory, segments, slots: Mutex::new(Slots { list, known: HashSet::new(), closed: false }) }
     }
 
-    /// What the process says next; none at its end, nothing inside where it is no message.
+    /// Receives the next message; `None` at its end, `Some(None)` where it is malformed.
     pub(crate) fn listen(&self, flags: RecvFlags) -> Option<Option<Reply>> {
         let mut message = [0; MAX_BYTES];
         let received = rustix::io::retry_on_intr(|| rustix::net::recv(&self.socket, &mut message[..], flags));
@@ -306,7 +306,7 @@ impl Incarnation {
         }
     }
 
-    /// Has the process let go of segments that are gone. What it cannot be told now it is told the next time.
+    /// Makes the process drop segments that are gone. A message that cannot be sent now is sent the next time.
     fn forget(&self) {
         for number in self.segments.gone() {
             if self.slots().known.remove(&number) && !Told::forget(&self.socket, number) {
@@ -316,7 +316,7 @@ impl Incarnation {
         }
     }
 
-    /// Where an order's body lies: in a segment that was lent for it, or in one that it is copied to.
+    /// Place of an order's body: a segment that was lent for it, or a segment that it is copied to.
     fn place(&self, order: &Order) -> Option<Arc<Place>> {
         let lent = order.input.only().and_then(|piece| {
             let piece: Arc<dyn Any + Send + Sync> = piece.clone();
@@ -325,7 +325,7 @@ impl Incarnation {
         lent.or_else(|| self.segments.copy(order.input.iter()))
     }
 
-    /// A job has come back; false if that cannot be.
+    /// Processes the result of a job; false if it is impossible.
     pub(crate) fn done(&self, ticket: u64, slot: usize, result: Result<u64, i32>, took: Duration) -> bool {
         let Some(order) = self.release(slot, ticket) else { return self.slots().closed };
         let result = match result {
@@ -343,7 +343,7 @@ impl Incarnation {
         true
     }
 
-    /// Ends the conversation; returns the jobs that are left.
+    /// Closes the connection; returns the remaining jobs.
     pub(crate) fn close(&self) -> Vec<Order> {
         let _ = shutdown(&self.socket, Shutdown::Both);
         let mut slots = self.slots();
@@ -367,7 +367,7 @@ impl Incarnation {
         Some(slot)
     }
 
-    /// Takes the order out of a slot, which stays reserved, if it is that one.
+    /// Takes the order of that ticket out of a slot, which stays reserved.
     fn release(&self, slot: usize, ticket: u64) -> Option<Order> {
         let mut slots = self.slots();
         let place = slots.list.get_mut(slot).filter(|place| matches!(place, Slot::Busy(order) if order.ticket == ticket))?;
@@ -388,19 +388,19 @@ impl Incarnation {
     }
 }
 
-/// The most descriptors that an engine takes, nearly always: a segment for each body that is lent to or copied, and the sockets and the
-/// memory of its process and its keeper.
+/// Number of descriptors that an engine takes at most, nearly always: a segment for each body that is lent to or
+/// copied, and the sockets and the memory of its process and its keeper.
 pub fn descriptors(settings: &EngineSettings) -> usize {
     settings.jobs() * (LENT_PER_JOB + 1) + PROCESS_DESCRIPTORS
 }
 
-/// The sockets of the process and of its keeper, and memory for coded bodies, with what is being replaced.
+/// Sockets of the process and of its keeper, and memory for coded bodies, with those that are being replaced.
 const PROCESS_DESCRIPTORS: usize = 4;
 
-/// Why an incarnation ended that nobody has ended, until the keeper knows more.
+/// Reason of an incarnation's unexpected end, until the keeper knows more.
 const ENDED: &str = "its process ended";
 
-/// Segments that are lent at a time, for each job that the process may have: while it has one, the next body is on its way.
+/// Limit of lent segments, for each job that the process may have: while it has one, the next body is on its way.
 const LENT_PER_JOB: usize = 2;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);

@@ -10,16 +10,17 @@
 //!   of bodies: the same bytes
 //! ```
 //!
-//! A segment has room for an engine's largest body. Pages that were never written take no memory; pages that were stay with it, so that
-//! the next body finds them.
+//! A segment has room for an engine's largest body. Pages that were never written take no memory; written pages stay
+//! with it, so that the next body finds them.
 //!
 //! Invariants:
-//! * A lent segment is sealed: beside terse's own mapping, which came first, nobody can make one that writes, nor change the size or punch
-//!   holes. So what terse has put in is what software finds when the card fails, whatever its process does.
-//! * A segment belongs to one body from the moment that it is taken until the last who reads that body has let go of it. A process that
-//!   was given up may still read it then, but what it makes of it goes nowhere.
-//! * Memory is counted once: by whoever has borrowed a segment, and otherwise here, against the limit. Where the limit is nearly reached,
-//!   a segment that comes back is not kept. There are no more free ones than can be lent.
+//! * A lent segment is sealed: beside terse's own mapping, which came first, no process can make a writable one, nor
+//!   change the size or punch holes. So software finds the data that terse has put in when the card fails, whatever its
+//!   process does.
+//! * A segment belongs to one body from the moment that it is taken until the last reader of that body has let go of
+//!   it. A process that was given up may still read it then, but its output is dropped.
+//! * Memory is counted once: by the borrower of a segment, and otherwise here, against the limit. Where the limit is
+//!   nearly reached, a segment that comes back is not kept. There are no more free segments than can be lent.
 #![allow(unsafe_code)]
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
@@ -31,13 +32,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use terse_compress::Budget;
 use terse_compress::device::{Lent, Piece};
 
-/// The segments of one engine.
+/// Segments of an engine.
 pub(crate) struct Segments {
-    /// Bytes of each.
+    /// Size of each segment, in bytes.
     bytes: usize,
-    /// How many are lent at most, and how many free ones are kept.
+    /// Limit of lent segments, and of free ones that are kept.
     most: usize,
-    /// Whether the kernel seals against writing. Where it does not, none is lent.
+    /// Whether the kernel seals against writing. Without that, no segment is lent.
     seals: bool,
     limit: Arc<dyn Budget>,
     state: Mutex<State>,
@@ -45,37 +46,38 @@ pub(crate) struct Segments {
 
 #[derive(Default)]
 struct State {
-    /// The one that was used last is the first to be used again.
+    /// Free segments; the last used is the first to be used again.
     free: Vec<Segment>,
     lent: usize,
-    /// Numbers of segments that were let go of, for the card's process to do so too.
+    /// Numbers of dropped segments, which the card's process is to drop too.
     gone: Vec<u64>,
     next_number: u64,
 }
 
-/// A segment, and what of it belongs to a body.
+/// A segment, and the part of it that belongs to a body.
 pub(crate) struct Place {
-    /// None at the end only.
+    /// `None` only when it is dropped.
     segment: Option<Segment>,
     filled: usize,
-    /// Bytes that are counted here for it: none while it is lent.
+    /// Bytes that are counted here for it: 0 while it is lent.
     counted: usize,
     lent: bool,
     owner: Arc<Segments>,
 }
 
-/// A body, as the card's process sees it.
+/// A body in the card's process.
 pub(crate) struct Body {
     mapping: Mapping,
 }
 
 impl Segments {
-    /// Of so many bytes each. Up to `most` are lent at a time, beside those that bodies are copied to.
+    /// Creates segments of `bytes` each. Up to `most` are lent at a time, beside those that bodies are copied to.
     pub(crate) fn new(bytes: usize, most: usize, limit: Arc<dyn Budget>) -> Arc<Segments> {
         Arc::new(Segments { bytes: bytes.max(1), most, seals: kernel_seals(), limit, state: Mutex::default() })
     }
 
-    /// One for a body that is on its way; none when enough are lent, or where the kernel cannot seal them (Linux before 5.1).
+    /// Lends a segment for a body that is being received; `None` when enough are lent, or where the kernel cannot seal
+    /// them (Linux before 5.1).
     pub(crate) fn lend(self: &Arc<Segments>) -> Option<Box<dyn Lent>> {
         if !self.seals {
             return None;
@@ -92,7 +94,7 @@ impl Segments {
         Some(Box::new(place))
     }
 
-    /// One with a copy of a body; none when it is too large, or when there is no memory.
+    /// Copies a body into a segment; `None` when it is too large, or when there is no memory.
     pub(crate) fn copy<'a>(self: &Arc<Segments>, pieces: impl Iterator<Item = &'a [u8]>) -> Option<Arc<Place>> {
         let segment = self.take().ok()?;
         let mut place = Place { segment: Some(segment), filled: 0, counted: 0, lent: false, owner: self.clone() };
@@ -108,7 +110,7 @@ impl Segments {
         Some(Arc::new(place))
     }
 
-    /// Lets go of those that are free.
+    /// Drops free segments.
     pub(crate) fn rest(&self) {
         let free = {
             let mut state = self.lock();
@@ -119,12 +121,12 @@ impl Segments {
         self.limit.give(free.iter().map(|segment| segment.touched).sum());
     }
 
-    /// Which were let go of since the last call.
+    /// Numbers of segments dropped since the last call.
     pub(crate) fn gone(&self) -> Vec<u64> {
         std::mem::take(&mut self.lock().gone)
     }
 
-    /// Says that the card's process could not be told of this one yet.
+    /// Records that the drop of this segment could not be sent to the card's process yet.
     pub(crate) fn untold(&self, number: u64) {
         self.lock().gone.push(number);
     }
@@ -167,12 +169,12 @@ impl Drop for Segments {
 }
 
 impl Place {
-    /// Whether these segments are its.
+    /// Whether it is one of these segments.
     pub(crate) fn is_of(&self, segments: &Arc<Segments>) -> bool {
         Arc::ptr_eq(&self.owner, segments)
     }
 
-    /// The segment's number, and what to give to the other process.
+    /// Number of the segment, and the file to pass to the other process.
     pub(crate) fn segment(&self) -> Option<(u64, BorrowedFd<'_>)> {
         self.segment.as_ref().map(|segment| (segment.number, segment.file.as_fd()))
     }
@@ -187,8 +189,8 @@ impl Lent for Place {
     fn room(&mut self) -> &mut [u8] {
         let filled = self.filled;
         let Some(segment) = &mut self.segment else { return &mut [] };
-        // SAFETY: the mapping can be written, and its bytes are reached through this value alone, which is borrowed mutably. No other
-        // process can write them.
+        // SAFETY: the mapping is writable, and its bytes are reached through this value alone, which is borrowed
+        // mutably. No other process can write them.
         let all = unsafe { std::slice::from_raw_parts_mut(segment.mapping.base.as_ptr(), segment.mapping.bytes) };
         all.get_mut(filled..).unwrap_or_default()
     }
@@ -228,9 +230,9 @@ impl Drop for Place {
     }
 }
 
-/// One piece of shared memory.
+/// A piece of shared memory.
 struct Segment {
-    /// No two of an engine's have the same, ever.
+    /// Number that no other segment of the engine has, ever.
     number: u64,
     mapping: Mapping,
     file: OwnedFd,
@@ -251,28 +253,28 @@ impl Segment {
     }
 }
 
-/// Whether files can be sealed so that nobody else can write them.
+/// Whether files can be sealed against writing by other processes.
 fn kernel_seals() -> bool {
     let file = memfd_create("terse-seal", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING);
     file.is_ok_and(|file| fcntl_add_seals(file, SealFlags::FUTURE_WRITE).is_ok())
 }
 
 impl Body {
-    /// Maps a segment that another process has.
+    /// Maps a segment of another process.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub(crate) fn attach(file: &OwnedFd) -> io::Result<Body> {
         let bytes = usize::try_from(fstat(file)?.st_size).map_err(|_| io::ErrorKind::InvalidData)?;
         Ok(Body { mapping: Mapping::new(file, bytes, ProtFlags::READ)? })
     }
 
-    /// Where the mapping begins, and its bytes.
+    /// Address of the mapping, and its bytes.
     pub(crate) fn extent(&self) -> (*mut u8, usize) {
         (self.mapping.base.as_ptr(), self.mapping.bytes)
     }
 
-    /// Where it begins; none when it is not that long.
+    /// Address of the mapping; `None` when it is not that long.
     pub(crate) fn base(&self, bytes: usize) -> Option<*const u8> {
         (bytes <= self.mapping.bytes).then_some(self.mapping.base.as_ptr().cast_const())
     }
@@ -290,7 +292,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Of a file that has so many bytes and cannot become shorter.
+    /// Maps a file that has so many bytes and cannot become shorter.
     fn new(file: &OwnedFd, bytes: usize, access: ProtFlags) -> io::Result<Mapping> {
         // SAFETY: a new mapping, at a place that the system chooses.
         let base = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) }?;
@@ -298,9 +300,9 @@ impl Mapping {
         Ok(Mapping { base, bytes })
     }
 
-    /// In terse, for bytes that no other process can write.
+    /// Bytes in terse, which no other process can write.
     fn bytes(&self) -> &[u8] {
-        // SAFETY: so many bytes are mapped, and whoever writes them has borrowed the value mutably.
+        // SAFETY: so many bytes are mapped, and a writer of them has borrowed the value mutably.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.bytes) }
     }
 }
@@ -351,7 +353,7 @@ mod tests {
             let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             assert!(rustix::fs::fallocate(file, punch, 0, 4096).is_err());
         }
-        // SAFETY: the range is the mapping's; if its rights changed, nobody would write it.
+        // SAFETY: the range is the mapping's; if its rights changed, it would not be written.
         let changed = unsafe { rustix::mm::mprotect(base.cast_mut().cast(), 4096, rustix::mm::MprotectFlags::WRITE) };
         assert!(changed.is_err());
         assert_eq!(place.bytes(), b"first second");

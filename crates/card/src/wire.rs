@@ -1,5 +1,5 @@
-//! What terse and the card's process say to each other: a message each, over a socket that keeps messages apart. With the first job whose
-//! body lies in a segment comes the segment's descriptor.
+//! Messages between terse and the card's process, over a socket that keeps messages apart. The first job whose body is
+//! in a segment brings the segment's descriptor.
 //!
 //! Numbers are the machine's own: both sides are the same program.
 
@@ -12,7 +12,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use terse_compress::Level;
 use terse_compress::device::Wrapper;
 
-/// A job: so many bytes in front of a segment, whose coded form goes to a slot.
+/// A job: `bytes` at the beginning of a segment, whose coded form goes to a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Job {
     pub(crate) ticket: u64,
@@ -23,23 +23,23 @@ pub(crate) struct Job {
     pub(crate) level: Level,
 }
 
-/// What terse says.
+/// Message from terse.
 #[derive(Debug)]
 pub(crate) enum Told {
     /// A job, and its segment's descriptor if the process has not had it yet.
     Do(Job, Option<OwnedFd>),
-    /// There is no such segment any more.
+    /// The segment of this number is gone.
     Forget(u64),
 }
 
-/// What the card's process says.
+/// Message from the card's process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Reply {
     /// The library is loaded: its version.
     Ready(String),
-    /// It cannot be used: why.
+    /// The library cannot be used: the reason.
     Unfit(String),
-    /// A job is done: so many bytes lie in its slot, or zlib's number.
+    /// A job is done: length of its coded form in the slot, or zlib's error number.
     Done { ticket: u64, slot: u32, result: Result<u64, i32>, took_us: u64 },
 }
 
@@ -54,10 +54,10 @@ const UNFIT: u8 = 2;
 const DONE: u8 = 3;
 
 impl Job {
-    /// Sends it, with its segment's descriptor if need be, if that can be done at once.
+    /// Sends the message, with its segment's descriptor if need be, without blocking.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub(crate) fn send(&self, socket: &OwnedFd, segment: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -92,14 +92,15 @@ impl Job {
 }
 
 impl Told {
-    /// Waits for a message, and leaves it to be received; false at the end. The kernel wakes one of the threads that wait for each.
+    /// Waits for a message, and leaves it unread; false at the end. The kernel wakes one of the waiting threads for
+    /// each.
     pub(crate) fn comes(socket: &OwnedFd) -> bool {
         let mut first = [0];
         let received = rustix::io::retry_on_intr(|| rustix::net::recv(socket, &mut first[..], RecvFlags::PEEK));
         matches!(received, Ok((_, 1..)))
     }
 
-    /// Bytes of the next message's body, which is left to be received: 0 where it is no job's. None: no message is there.
+    /// Length of the next message's body, which is left unread: 0 where it is no job. `None`: there is no message.
     pub(crate) fn next_body(socket: &OwnedFd) -> Option<u64> {
         let mut message = [0; MAX_BYTES];
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
@@ -107,7 +108,7 @@ impl Told {
         Some(message.get(..length).and_then(Job::read).map_or(0, |job| job.bytes))
     }
 
-    /// The next message; none at the end, or where it is none.
+    /// Receives the next message; `None` at the end, or where it is malformed.
     pub(crate) fn receive(socket: &OwnedFd, flags: RecvFlags) -> Option<Told> {
         let mut message = [0; MAX_BYTES];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -127,7 +128,7 @@ impl Told {
         Some(Told::Do(Job::read(message)?, segment))
     }
 
-    /// Says that a segment is gone; false if that cannot be sent now: nobody listens, or there is no room for what is said.
+    /// Sends that a segment is gone; false if that cannot be sent now: the process has gone, or its socket is full.
     pub(crate) fn forget(socket: &OwnedFd, segment: u64) -> bool {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         rustix::io::retry_on_intr(|| rustix::net::send(socket, &segment.to_ne_bytes(), flags)).is_ok()
@@ -157,7 +158,7 @@ impl Reply {
         }
     }
 
-    /// None: it is no such message, so that the other side is not what it should be.
+    /// Parses a message. `None`: it is malformed, so that the other side cannot be trusted.
     pub(crate) fn read(message: &[u8]) -> Option<Reply> {
         let (kind, rest) = message.split_first()?;
         match *kind {
@@ -175,7 +176,7 @@ impl Reply {
     }
 }
 
-/// What is left of a message.
+/// Rest of a message.
 struct Fields<'m>(&'m [u8]);
 
 impl Fields<'_> {
@@ -186,7 +187,7 @@ impl Fields<'_> {
     }
 }
 
-/// The text comes from somebody else's library, and goes to logs and terminals.
+/// Text without control characters: it comes from a foreign library, and goes to logs and terminals.
 fn printable(text: &[u8]) -> String {
     String::from_utf8_lossy(text).chars().filter(|c| !c.is_control()).collect()
 }

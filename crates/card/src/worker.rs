@@ -1,4 +1,4 @@
-//! The card's process: it loads the library, and does jobs on so many threads until its socket ends.
+//! The card's process: it loads the library, and does jobs on a fixed number of threads until its socket ends.
 #![allow(unsafe_code)]
 
 use crate::memory::Memory;
@@ -16,7 +16,7 @@ use std::time::Instant;
 #[derive(Default)]
 struct Bodies(Mutex<HashMap<u64, Arc<Body>>>);
 
-/// Serves. The kernel hands each message to one of the threads that wait for it.
+/// Serves jobs. The kernel hands each message to one of the waiting threads.
 pub(crate) fn serve(path: &Path, threads: usize, socket: &OwnedFd, memory: &Memory) {
     let library = match Library::open(path) {
         Ok(library) => library,
@@ -71,7 +71,7 @@ impl Bodies {
     }
 }
 
-/// A message that cannot be sent means that terse has gone: the next receipt says so.
+/// Sends a reply. A message that cannot be sent means that terse has gone: the next receipt returns the end.
 pub(crate) fn say(socket: &OwnedFd, reply: &Reply) {
     let _ = rustix::io::retry_on_intr(|| rustix::net::send(socket, &reply.write(), SendFlags::NOSIGNAL));
 }

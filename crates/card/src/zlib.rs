@@ -11,7 +11,7 @@ use std::path::Path;
 use terse_compress::Level;
 use terse_compress::device::Wrapper;
 
-/// A library that has been looked at. It is never unloaded: threads that it has made may run in it.
+/// An examined library. It is never unloaded: threads that it has made may run in it.
 pub struct Library {
     init: DeflateInit2,
     deflate: Deflate,
@@ -20,16 +20,16 @@ pub struct Library {
     _handle: ManuallyDrop<Handle>,
 }
 
-/// Why a library cannot be used.
+/// Reason why a library cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unfit {
-    /// The loader does not take it; its own words.
+    /// The loader refuses it; the loader's message.
     Unloadable(String),
     /// It lacks a function.
     Lacks(&'static str),
     /// It is of another major version than 1.
     Version(String),
-    /// It does not begin a stream: zlib's number. -6 says that its `z_stream` is another one.
+    /// It does not begin a stream: zlib's error number. -6 means that its `z_stream` differs.
     Init(i32),
 }
 
@@ -55,7 +55,7 @@ impl Library {
     pub fn open(path: &Path) -> Result<Library, Unfit> {
         // Its names stay its own, and it finds its own first: this program may hold other functions of the same names.
         let flags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
-        // SAFETY: the operator names the library; whoever calls this has chosen the process in which its initializers may run.
+        // SAFETY: the operator names the library; the caller has chosen the process in which its initializers may run.
         let handle = ManuallyDrop::new(unsafe { Handle::open(Some(path), flags) }.map_err(unloadable)?);
         // SAFETY: the types are those of zlib.h.
         let (zlib_version, init, deflate, end) = unsafe {
@@ -81,12 +81,12 @@ impl Library {
         Ok(library)
     }
 
-    /// What it calls its version.
+    /// Version that the library reports.
     pub fn version(&self) -> String {
         self.version.to_string_lossy().into_owned()
     }
 
-    /// Codes a body into `room`; returns how many bytes that took.
+    /// Codes a body into `room`; returns the length of the coded form.
     ///
     /// # Errors
     /// zlib's number; -5 (`Z_BUF_ERROR`) when there is too little room, or when it does nothing.
@@ -100,7 +100,7 @@ impl Library {
         let mut stream = self.begin(wrapper, level)?;
         let mut given = 0;
         for piece in pieces.filter(|piece| !piece.is_empty()) {
-            // SAFETY: the slices are what the pointers and lengths say.
+            // SAFETY: the pointers and lengths are those of the slices.
             given += unsafe { stream.push(piece.as_ptr(), piece.len(), room[given..].as_mut_ptr(), room.len() - given, NO_FLUSH) }?;
         }
         // SAFETY: as above; there is no input.
@@ -108,7 +108,7 @@ impl Library {
         Ok(given)
     }
 
-    /// The same for a body in one piece, and memory that others may see.
+    /// Codes a body in one piece, in memory that other processes may see.
     ///
     /// # Safety
     /// `input` can be read for `bytes`, `room` can be written for `room_bytes`, and they do not overlap.
@@ -150,10 +150,10 @@ struct Running<'l> {
 }
 
 impl Running<'_> {
-    /// Takes all of the input, and with [`FINISH`] ends the stream; returns the bytes that came out.
+    /// Takes all of the input, and with [`FINISH`] ends the stream; returns the number of output bytes.
     ///
     /// # Safety
-    /// The pointers are good for the lengths beside them.
+    /// The pointers are valid for the lengths beside them.
     unsafe fn push(
         &mut self,
         input: *const u8,

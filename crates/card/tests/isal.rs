@@ -1,7 +1,7 @@
-//! ISA-L's igzip, by itself and where it stands in for other coders, through the cases that all engines pass.
+//! ISA-L's igzip, by itself and in place of other coders, through the cases that all engines pass.
 //!
-//! The library is not installed for tests: everything that runs here would use it then. `make test` fetches it into the target folder, and
-//! runs these with `LD_LIBRARY_PATH`.
+//! The library is not installed for tests: everything that runs here would use it then. `make test` fetches it into the
+//! target folder, and runs these with `LD_LIBRARY_PATH`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -36,7 +36,7 @@ impl Whole for Raw {
     }
 }
 
-/// The engine for gzip, which takes it once it is made known.
+/// Engine for gzip, which uses the library once it is registered.
 struct Gzip(Pool);
 
 impl Whole for Gzip {

@@ -1,4 +1,4 @@
-//! Bodies that the device compresses together, and the memory that this takes.
+//! Bodies that the device compresses together, and the memory for them.
 #![allow(unsafe_code)]
 
 use super::driver::{Address, Gpu, Opaque, Trouble};
@@ -19,7 +19,7 @@ pub(super) struct Batch {
     most_bytes: usize,
     most_bodies: usize,
     input: OnDevice,
-    /// Four bytes a position; tokens take their places.
+    /// Matches, four bytes a position; tokens replace them.
     matches: OnDevice,
     coded: OnDevice,
     sizes: OnDevice,
@@ -29,10 +29,10 @@ pub(super) struct Batch {
     results: Shared<u32>,
 }
 
-// SAFETY: the stream is used by whoever has the value.
+// SAFETY: the stream is used by the owner of the value alone.
 unsafe impl Send for Batch {}
 
-/// A body of a batch: where it lies, where its coded form goes.
+/// A body of a batch: its input, and the slot for its coded form.
 pub(super) struct Task {
     /// Readable until the batch is done.
     pub(super) input: *const u8,
@@ -42,17 +42,17 @@ pub(super) struct Task {
     pub(super) slot: *mut u8,
     pub(super) slot_address: Address,
     pub(super) slot_bytes: usize,
-    /// Bytes that were made of it, or what went wrong.
+    /// Bytes of the coded form, or the number of the failure.
     pub(super) result: Result<u64, i32>,
 }
 
-/// Bytes that a body takes of a batch.
+/// Bytes that a body takes in a batch.
 pub(super) fn share_of(bytes: usize) -> usize {
     bytes.max(1).next_multiple_of(BODY_ALIGNMENT)
 }
 
 impl Batch {
-    /// For so many bodies, of so many bytes together by [`share_of`].
+    /// Creates a batch for so many bodies, of `most_bytes` together by [`share_of`].
     ///
     /// # Errors
     /// There is no memory.
@@ -83,14 +83,14 @@ impl Batch {
     /// The device failed at all of them.
     ///
     /// # Safety
-    /// The tasks' memory is as they say until this returns.
+    /// The tasks' memory is as they describe until this returns.
     pub(super) unsafe fn run(&mut self, tasks: &mut [Task]) -> Result<(), Trouble> {
         let work = match self.lay_out(tasks) {
             Ok(0) => return Ok(()),
             Ok(blocks) => self.launch(blocks),
             Err(trouble) => Err(trouble),
         };
-        // Even where a copy or a launch failed, what was begun before may still touch the tasks' memory.
+        // Even where a copy or a launch failed, earlier work may still touch the tasks' memory.
         // SAFETY: the stream is this value's own.
         let waited = unsafe { (self.gpu.driver.calls.stream_wait)(self.stream) };
         work.and(self.gpu.driver.check("cuStreamSynchronize", waited))?;
@@ -109,7 +109,7 @@ impl Batch {
                 task.result = Err(BUF_ERROR);
             }
             if task.result.is_err() {
-                // A body without a block is seen by no kernel.
+                // A body without a block is read by no kernel.
                 continue;
             }
             if task.bytes > 0 {
@@ -158,7 +158,7 @@ impl Batch {
 
     fn call(&self, kernel: Opaque, groups: c_uint, threads: u32, shared: u32, arguments: &[Address]) -> Result<(), Trouble> {
         let mut pointers: Vec<Opaque> = arguments.iter().map(|argument| std::ptr::from_ref(argument).cast_mut().cast()).collect();
-        // SAFETY: the kernel takes so many addresses (a test compares), of memory that is as large as its blocks want.
+        // SAFETY: the kernel takes so many addresses (a test compares), of memory that is as large as its blocks need.
         let launched = unsafe {
             let none = std::ptr::null_mut();
             (self.gpu.driver.calls.launch)(kernel, groups, 1, 1, threads, 1, 1, shared, self.stream, pointers.as_mut_ptr(), none)
@@ -166,7 +166,7 @@ impl Batch {
         self.gpu.driver.check("cuLaunchKernel", launched)
     }
 
-    /// Puts the wrappers round what the device has made.
+    /// Adds heads and tails to the device's output.
     fn finish(&mut self, tasks: &mut [Task]) {
         let (results, bodies, blocks, sums) = (self.results.items(), self.bodies.items(), self.blocks.items(), self.sums.items());
         for (place, task) in tasks.iter_mut().enumerate().filter(|(_, task)| task.result.is_ok()) {
@@ -191,7 +191,7 @@ impl Batch {
                 }
             }
             let coded = head.len() + made as usize;
-            // SAFETY: the slot has room for head, what was made and tail; the device is done with it.
+            // SAFETY: the slot has room for head, coded form and tail; the device is done with it.
             unsafe {
                 std::ptr::copy_nonoverlapping(head.as_ptr(), task.slot, head.len());
                 std::ptr::copy_nonoverlapping(end.as_ptr(), task.slot.add(coded), tail);
@@ -208,7 +208,7 @@ impl Drop for Batch {
     }
 }
 
-/// A wrapper's head, and the bytes of its tail (RFC 1952, 2.3; RFC 1950, 2.2).
+/// Head of a wrapper, and the number of bytes of its tail (RFC 1952, 2.3; RFC 1950, 2.2).
 fn wrapping(wrapper: Wrapper) -> (&'static [u8], usize) {
     match wrapper {
         Wrapper::Gzip => (&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255], 8),

@@ -1,4 +1,5 @@
-//! CUDA's driver, loaded at run time: `libcuda.so.1`, which comes with NVIDIA's kernel module. Nothing of the toolkit is needed.
+//! CUDA's driver, loaded at run time: `libcuda.so.1`, which comes with NVIDIA's kernel module. The toolkit is not
+//! needed.
 #![allow(unsafe_code)]
 
 use super::layout::{KERNELS, MATCH_SHARED};
@@ -10,12 +11,12 @@ use std::sync::Arc;
 
 /// An address of the device's.
 pub(super) type Address = u64;
-/// Handle of a thing of the driver's, or memory of this process.
+/// Handle of an object of the driver, or memory of this process.
 pub(super) type Opaque = *mut c_void;
 
 macro_rules! calls {
     ($($name:ident = $symbol:literal ($($argument:ty),*);)*) => {
-        /// The driver's functions that are used here.
+        /// Functions of the driver that are used here.
         pub(super) struct Calls {
             $(pub(super) $name: unsafe extern "C" fn($($argument),*) -> c_int,)*
         }
@@ -64,16 +65,16 @@ pub(super) struct Driver {
     _handle: ManuallyDrop<Handle>,
 }
 
-/// A device that was looked at.
+/// A device that was examined.
 pub(super) struct Device {
     handle: c_int,
-    /// Its name and its driver's version, without spaces.
+    /// Name and driver version, without spaces.
     pub(super) version: String,
-    /// Whether memory that may only be read can be pinned.
+    /// Whether read-only memory can be pinned.
     pins_to_read: bool,
 }
 
-/// A device that work can be given to. It lives as long as its process.
+/// An opened device. It lives as long as its process.
 pub(super) struct Gpu {
     pub(super) driver: Driver,
     pub(super) version: String,
@@ -92,13 +93,13 @@ unsafe impl Sync for Gpu {}
 /// A call that failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Trouble {
-    /// CUDA's number.
+    /// CUDA's error number.
     pub(super) code: i32,
     text: String,
 }
 
 impl Trouble {
-    /// Whether nothing can be done with the device's context any more: the kernel failed, or the hardware.
+    /// Whether the device's context is unusable: the kernel failed, or the hardware.
     pub(super) fn is_final(&self) -> bool {
         !matches!(self.code, OUT_OF_MEMORY | INVALID_VALUE | HOST_MEMORY_REGISTERED | HOST_MEMORY_NOT_REGISTERED | NOT_SUPPORTED)
     }
@@ -111,19 +112,19 @@ impl fmt::Display for Trouble {
 }
 
 impl From<Trouble> for String {
-    /// As [`Driver::load`] words it.
+    /// Text as that of [`Driver::load`].
     fn from(trouble: Trouble) -> String {
         format!("cannot be used: {trouble}")
     }
 }
 
 impl Driver {
-    /// Loads the driver and wakes it.
+    /// Loads the driver and initializes it.
     ///
     /// # Errors
     /// The end of a sentence that begins with the device's name: `cannot be used: ...`.
     pub(super) fn load() -> Result<Driver, String> {
-        // The driver lies where the system's loader finds it; it has no other place that is known.
+        // The driver is where the system's loader finds it; it has no other known place.
         // SAFETY: its initializers run in a process that is there for it.
         let handle = unsafe { Handle::open(Some("libcuda.so.1"), RTLD_NOW | RTLD_LOCAL) };
         let handle = ManuallyDrop::new(handle.map_err(|error| {
@@ -137,7 +138,7 @@ impl Driver {
         Ok(driver)
     }
 
-    /// Looks at the device of a number.
+    /// Examines the device of a number.
     ///
     /// # Errors
     /// There is none, or it is too old.
@@ -173,7 +174,7 @@ impl Driver {
         Ok(value)
     }
 
-    /// Judges a call by the number that it has returned.
+    /// Checks the result of a call.
     ///
     /// # Errors
     /// It failed.
@@ -195,7 +196,7 @@ impl Driver {
 }
 
 impl Gpu {
-    /// Makes a device ready.
+    /// Opens a device.
     ///
     /// # Errors
     /// As those of [`Driver::load`] and [`Driver::device`].
@@ -225,15 +226,15 @@ impl Gpu {
         // SAFETY: the function is of that module.
         let set = unsafe { (calls.function_attribute)(matcher, MOST_SHARED_BYTES, MATCH_SHARED as c_int) };
         driver.check("cuFuncSetAttribute", set)?;
-        // As many groups as fit: the rest of that memory is of no use to it. SAFETY: as above.
+        // As many groups as fit: it has no other use for the rest of that memory. SAFETY: as above.
         unsafe { (calls.function_attribute)(matcher, SHARED_CARVEOUT, 100) };
         Ok(Arc::new(Gpu { driver, version, pins_to_read, context, matcher, coder, gatherer }))
     }
 
-    /// Has this thread's calls go to the device.
+    /// Makes the device's context current on this thread.
     ///
     /// # Errors
-    /// What the driver says.
+    /// The driver's error.
     pub(super) fn enter(&self) -> Result<(), Trouble> {
         // SAFETY: the context lives as long as the process.
         self.driver.check("cuCtxSetCurrent", unsafe { (self.driver.calls.context_set)(self.context) })

@@ -1,13 +1,13 @@
 //! Structures and sizes of the kernels: `kernel.cu` has the same.
 
-/// The kernels, in the driver's assembly. `scripts/kernels` makes it of `kernel.cu`.
+/// Kernels, in the driver's assembly. `scripts/kernels` makes it of `kernel.cu`.
 pub(super) const KERNELS: &str = include_str!("kernel.ptx");
 
-/// Bytes of a block of deflate's.
+/// Bytes of a deflate block.
 pub(super) const BLOCK_BYTES: usize = 32_768;
 /// Bytes before a block that its matches may reach into.
 pub(super) const HISTORY: usize = 14_336;
-/// Bytes for what is made of a block.
+/// Bytes for the coded form of a block.
 pub(super) const CODED_ROOM: usize = BLOCK_BYTES + 512;
 /// Threads of a group of `terse_match`, and the bytes of its memory.
 pub(super) const MATCH_THREADS: u32 = 1024 / 2 + 32;
@@ -16,7 +16,7 @@ pub(super) const MATCH_SHARED: u32 = (HISTORY + BLOCK_BYTES + 64 + 8 * 4096 + 20
 pub(super) const CODE_THREADS: u32 = 128;
 /// Threads of a group of `terse_gather`.
 pub(super) const GATHER_THREADS: u32 = 256;
-/// Bodies begin at multiples of this in the input, and so many bytes behind the last one may be read.
+/// Alignment of bodies in the input, in bytes; [`INPUT_SPARE`] bytes after the last may be read.
 pub(super) const BODY_ALIGNMENT: usize = 16;
 pub(super) const INPUT_SPARE: usize = 64;
 /// Result of `terse_gather` for a body that has no room.
@@ -26,33 +26,33 @@ pub(super) const NO_ROOM: u32 = u32::MAX;
 #[repr(C)]
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Block {
-    /// Where it begins in the input.
+    /// Offset in the input.
     pub(super) source: u64,
-    /// At most [`BLOCK_BYTES`].
+    /// Length, at most [`BLOCK_BYTES`].
     pub(super) bytes: u32,
     /// Bytes of the same body before it, at most [`HISTORY`].
     pub(super) history: u32,
-    /// The body's place in the batch.
+    /// Index of the body in the batch.
     pub(super) body: u32,
     /// [`LAST`], [`ADLER`].
     pub(super) flags: u32,
 }
 
-/// The body's last block.
+/// Flag of the body's last block.
 pub(super) const LAST: u32 = 1;
-/// Adler-32 is wanted, not CRC-32.
+/// Flag of Adler-32 in place of CRC-32.
 pub(super) const ADLER: u32 = 2;
 
 /// A body, as the kernels read it.
 #[repr(C)]
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Body {
-    /// Where its coded form goes, as an address of the device's.
+    /// Address of its coded form, as the device sees it.
     pub(super) target: u64,
     /// Its blocks.
     pub(super) first_block: u32,
     pub(super) blocks: u32,
-    /// Bytes that there are for it.
+    /// Bytes available for its coded form.
     pub(super) room: u32,
     pub(super) unused: u32,
 }
@@ -61,7 +61,7 @@ pub(super) struct Body {
 mod tests {
     use super::*;
 
-    /// The number behind `#define NAME`, where it is one.
+    /// Number after `#define NAME`, where it is one.
     fn defined(name: &str) -> usize {
         let source = include_str!("kernel.cu");
         let line = source.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name)?.strip_prefix(' '));
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_assembly_has_the_kernels_parameters() {
-        // A parameter more or less would be read from memory that is none.
+        // A missing parameter would be read from memory outside of the array.
         for (kernel, parameters) in [("terse_match", 4), ("terse_code", 5), ("terse_gather", 5)] {
             assert!(KERNELS.contains(&format!("{kernel}_param_{}", parameters - 1)), "{kernel}");
             assert!(!KERNELS.contains(&format!("{kernel}_param_{parameters}")), "{kernel}");

@@ -1,4 +1,4 @@
-//! Memory that the device reaches by itself: taken from the driver, or pinned where it lies.
+//! Memory that the device accesses by itself: allocated by the driver, or pinned in place.
 #![allow(unsafe_code)]
 
 use super::driver::{Address, Gpu, Opaque, Trouble};
@@ -32,7 +32,7 @@ impl Drop for OnDevice {
 pub(super) struct Shared<T> {
     base: *mut T,
     length: usize,
-    /// Where the device sees it.
+    /// Address for the device.
     pub(super) at: Address,
     gpu: Arc<Gpu>,
 }
@@ -58,7 +58,7 @@ impl<T: Copy + Default> Shared<T> {
         Ok(shared)
     }
 
-    /// The array. The device has no work that touches it: whoever launches such work waits for its end.
+    /// The array. The device has no work that touches it: the launcher of such work waits for its end.
     pub(super) fn items(&mut self) -> &mut [T] {
         // SAFETY: so many were written at first, and nothing else has the pointer meanwhile.
         unsafe { std::slice::from_raw_parts_mut(self.base, self.length) }
@@ -72,7 +72,7 @@ impl<T> Drop for Shared<T> {
     }
 }
 
-/// The beginning of a mapping, pinned as far as it was needed yet.
+/// Beginning of a mapping, pinned as far as it was needed yet.
 pub(super) struct Pinned {
     base: Opaque,
     /// Bytes of the mapping, whole pages.
@@ -95,12 +95,13 @@ unsafe impl Send for Pinned {}
 unsafe impl Sync for Pinned {}
 
 impl Pinned {
-    /// Of a mapping that outlives the value.
+    /// For a mapping that outlives the value.
     pub(super) fn new(gpu: &Arc<Gpu>, base: *mut u8, most: usize, access: Access) -> Pinned {
         Pinned { base: base.cast(), most: most.next_multiple_of(PAGE), access, pinned: Mutex::new(0), gpu: gpu.clone() }
     }
 
-    /// Pins so many bytes, if they are not yet; more than that, so that it is not often done. No job has the memory meanwhile.
+    /// Pins `bytes`, if they are not pinned yet; more than that, so that it is rarely done. No job has the memory
+    /// meanwhile.
     ///
     /// # Errors
     /// It cannot be pinned.
@@ -122,7 +123,7 @@ impl Pinned {
         Ok(())
     }
 
-    /// Where the device sees it.
+    /// Address for the device.
     ///
     /// # Errors
     /// It is not pinned.

@@ -1,4 +1,4 @@
-//! The life of a device's process: batches of what its socket brings, until that ends.
+//! Main loop of a device's process: batches of jobs from its socket, until that ends.
 
 #![allow(unsafe_code)]
 
@@ -15,9 +15,9 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Segment that is mapped here.
+/// A segment that is mapped here.
 struct Held {
-    /// Given up before the mapping is.
+    /// Unpinned before the mapping is dropped.
     pinned: Option<Pinned>,
     body: Body,
 }
@@ -30,12 +30,12 @@ struct Place<'a> {
     socket: &'a OwnedFd,
     memory: &'a Memory,
     slots: &'a [Pinned],
-    /// The thread that holds the lock takes the next batch.
+    /// Segments; the thread that holds the lock takes the next batch.
     segments: Mutex<Segments>,
     most_bytes: usize,
 }
 
-/// Serves, with so many batches at a time.
+/// Serves, with a limit of concurrent batches.
 pub(crate) fn serve(number: u32, threads: usize, deadline: Duration, socket: &OwnedFd, memory: &Memory) {
     let gpu = match Gpu::open(number) {
         Ok(gpu) => gpu,
@@ -59,7 +59,7 @@ pub(crate) fn serve(number: u32, threads: usize, deadline: Duration, socket: &Ow
     });
 }
 
-/// Bytes of a batch, as a slow device does them in a fraction of the deadline: batches in front of it have their time, too.
+/// Bytes of a batch that a slow device codes in a fraction of the deadline: batches before it have their time, too.
 fn batch_bytes(deadline: Duration) -> usize {
     let bytes = deadline.as_micros().saturating_mul(SLOW_BYTES_PER_US) / u128::from(PART_OF_DEADLINE);
     usize::try_from(bytes).unwrap_or(usize::MAX).min(MOST_BATCH_BYTES)
@@ -70,7 +70,7 @@ fn share_of_body(bytes: u64) -> usize {
 }
 
 impl Place<'_> {
-    /// A thread's life.
+    /// Main loop of a thread.
     fn work(&self, mut batch: Batch) {
         if let Err(trouble) = self.gpu.enter() {
             return self.give_up(&trouble);
@@ -93,10 +93,10 @@ impl Place<'_> {
         }
     }
 
-    /// The next job and all that wait behind it, as far as they fit one batch; none at the end.
+    /// Takes the next job and all that wait after it, as far as they fit in a batch; `None` at the end.
     ///
-    /// A thread waits without the lock: were it to wait for the message under it, the next thread would have to be woken with each job
-    /// to wait in its place.
+    /// A thread waits without the lock. Otherwise the next thread would have to be woken with each job to wait in its
+    /// place.
     fn take(&self) -> Option<Vec<Taken>> {
         let mut taken = Vec::new();
         while taken.is_empty() {
@@ -108,7 +108,7 @@ impl Place<'_> {
         Some(taken)
     }
 
-    /// Takes what is there; another thread may have been faster.
+    /// Takes the waiting jobs; another thread may have been faster.
     fn fill_batch(&self, taken: &mut Vec<Taken>) {
         let mut segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
         let mut bytes = 0;
@@ -136,7 +136,7 @@ impl Place<'_> {
         let Some(file) = file else { return segments.get(&number).cloned() };
         let body = Body::attach(&file).ok()?;
         let (base, bytes) = body.extent();
-        // Where the driver cannot pin it, it copies through memory of its own.
+        // Without pinning, the driver copies through memory of its own.
         let pinned = self.gpu.pins_to_read.then(|| Pinned::new(self.gpu, base, bytes, Access::Read));
         let held = Arc::new(Held { pinned, body });
         segments.insert(number, held.clone());
@@ -166,7 +166,7 @@ impl Place<'_> {
             return Err(BAD_JOB);
         };
         task.input = held.body.base(bytes).ok_or(BAD_JOB)?;
-        // A segment that could not be pinned now is copied as one that never can.
+        // A segment that could not be pinned now is copied, as where pinning is not possible.
         if let Some(pinned) = &held.pinned {
             let _ = pinned.reach(bytes);
         }
@@ -177,7 +177,7 @@ impl Place<'_> {
         Ok(())
     }
 
-    /// Ends the process: nothing can be done with the device in it.
+    /// Ends the process: the device is unusable in it.
     fn give_up(&self, trouble: &Trouble) {
         say(self.socket, &Reply::Unfit(format!("its device failed: {trouble}")));
         // Not `exit`: the driver's own endings may wait for a device that does not answer, or for threads that are in its calls.
@@ -188,8 +188,8 @@ impl Place<'_> {
 
 /// zlib's `Z_STREAM_ERROR`.
 const BAD_JOB: i32 = -2;
-/// Bytes of a batch, at most. Four of these in flight keep an H200 and its bus as busy as larger ones do.
+/// Limit of a batch, in bytes. Four of these in flight keep an H200 and its bus as busy as larger ones do.
 const MOST_BATCH_BYTES: usize = 32 << 20;
-/// A device that is slower than this is none for the deadline; an H200 does some 28,000.
+/// A slower device cannot meet the deadline; an H200 does some 28,000.
 const SLOW_BYTES_PER_US: u128 = 2000;
 const PART_OF_DEADLINE: u32 = 8;

@@ -1,4 +1,4 @@
-//! Checksums of bodies, put together of their blocks'.
+//! Checksums of bodies, combined from those of their blocks.
 
 use zlib_rs::adler32::adler32_combine;
 use zlib_rs::crc32::crc32_combine;
@@ -9,8 +9,8 @@ pub(super) fn crc(blocks: impl Iterator<Item = (u32, u32)>) -> u32 {
     !blocks.fold(u32::MAX, |crc, (bytes, raw)| crc32_combine(crc, raw, bytes.into()))
 }
 
-/// Adler-32 (RFC 1950) of a body. For each block: its bytes, their sum, and their sum weighed by how many are left from each on; both
-/// modulo [`ADLER_BASE`].
+/// Adler-32 (RFC 1950) of a body. For each block: its bytes, their sum, and their sum weighted by the number of bytes
+/// from each on; both modulo [`ADLER_BASE`].
 pub(super) fn adler(blocks: impl Iterator<Item = (u32, u32, u32)>) -> u32 {
     blocks.fold(1, |adler, (bytes, sum, weighed)| {
         let of_block = (((bytes + weighed) % ADLER_BASE) << 16) | ((1 + sum) % ADLER_BASE);
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn blocks_make_the_sums_of_the_whole() {
-        // Values that other programs give: RFC 3720, B.4 has none for these polynomials, zlib does.
+        // Values of other programs: RFC 3720, B.4 has none for these polynomials, zlib does.
         assert_eq!(crc([(9, raw_crc(b"123456789"))].into_iter()), 0xcbf4_3926);
         assert_eq!(adler([adler_sums(b"Wikipedia")].into_iter()), 0x11e6_0398);
         let body: Vec<u8> = (0..100_003u32).map(|n| (n.wrapping_mul(n) >> 7) as u8).collect();
