@@ -1,7 +1,7 @@
-//! The decompressor: `inflate` and what belongs to it.
+//! The decompressor: `inflate` and its kin.
 //!
 //! ```text
-//!   api ──> stream: what stands before and behind the body ──> terse_deflate::decode: the body
+//!   api ──> stream: head and tail of the body ──> terse_deflate::decode: the body
 //!    │        └──> wrap: gzip's head, field by field
 //!    └────> back: inflateBack, whose window is the program's own room
 //! ```
@@ -18,7 +18,7 @@ mod tests;
 use std::ffi::CStr;
 use terse_deflate::decode::Flaw;
 
-/// What zlib says of it.
+/// zlib's message for a flaw.
 fn message(flaw: Flaw) -> &'static CStr {
     match flaw {
         Flaw::Block => c"invalid block type",

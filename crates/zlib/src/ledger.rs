@@ -2,7 +2,7 @@
 
 use std::ffi::{c_uint, c_void};
 
-/// What a stream has taken from it.
+/// Memory that a stream has allocated.
 #[derive(Default)]
 pub(crate) struct Ledger {
     /// All bytes ever asked for.

@@ -1,29 +1,30 @@
-//! `libterse_z.so`: the API of zlib 1.3 over terse's coders, for programs that are not ours.
+//! `libterse_z.so`: the API of zlib 1.3 over terse's coders, for other programs.
 //!
-//! zlib's compressor is given a body in pieces and works through them as they come. This one gathers what it is given, as its
-//! contract allows (`deflate` with `Z_NO_FLUSH` may keep input "to maximize compression"), and codes it as a whole when it must: at
-//! `Z_FINISH`, at a flush, or when the stream's memory is full. A body that fits there is coded in one go, in a fraction of zlib's
-//! time and to no more bytes.
+//! zlib's compressor gets a body in pieces and works through them as they come. This one gathers its input, as its
+//! contract allows (`deflate` with `Z_NO_FLUSH` may keep input "to maximize compression"), and codes it as a whole when
+//! it must: at `Z_FINISH`, at a flush, or when the stream's memory is full. A body that fits there is coded in one go,
+//! in a fraction of zlib's time and to no more bytes.
 //!
 //! Its decompressor is our own too ([`terse_deflate::decode`]): quicker than zlib's, in no more memory.
 //!
 //! ```text
 //!   deflate* ──> deflate::stream: takes input, gives output ──> deflate::piece: a coder of this thread, borrowed for a piece
-//!   inflate* ──> inflate::stream: what stands around a body ──> terse_deflate::decode, in the stream's memory
+//!   inflate* ──> inflate::stream: head and tail of a body ──> terse_deflate::decode, in the stream's memory
 //!   compress*, uncompress* ──> whole: the same coders, without a stream of the program's
 //!   crc32*, adler32*, gz* ──> zlib-rs
 //! ```
 //!
 //! Invariants:
-//! * What a stream holds it holds in memory by its own `zalloc`: a compressor in one piece, a decompressor in two, the second for its
-//!   window when there is something to keep. A program that drops that memory without `deflateEnd` or `inflateEnd` loses nothing else.
-//! * It is no larger than zlib documents: `(1 << (windowBits + 2)) + (1 << (memLevel + 9))` and some 6 kilobytes less than the state that
-//!   zlib has beside it; `(1 << windowBits)` and 7 kilobytes.
+//! * All data of a stream is in memory by its own `zalloc`: a compressor in one piece, a decompressor in two, the
+//!   second for its window when there is something to keep. A program that drops that memory without `deflateEnd` or
+//!   `inflateEnd` loses nothing else.
+//! * It is no larger than zlib documents: `(1 << (windowBits + 2)) + (1 << (memLevel + 9))` and some 6 kilobytes less
+//!   than zlib's own state beside it; `(1 << windowBits)` and 7 kilobytes.
 //! * There is no thread, no signal handler, no file and no lock here; coders belong to threads, so that `fork` is harmless.
 //! * Nothing unwinds across the API: a panic ends in `Z_STREAM_ERROR`.
-//! * Output is never larger than `deflateBound` and `compressBound` say.
+//! * Output is never larger than the results of `deflateBound` and `compressBound`.
 //!
-//! Unsafe code: the API is C's, and so are its rules; each function says what it takes for granted.
+//! Unsafe code: the API is C's, and so are its rules; each function documents its requirements.
 
 #![allow(unsafe_code, non_snake_case, missing_docs)]
 
@@ -44,7 +45,7 @@ pub use whole::*;
 
 use std::ffi::{c_char, c_int};
 
-/// What a panic of ours becomes.
+/// Runs a function; a panic becomes `Z_STREAM_ERROR`.
 pub(crate) fn guarded(work: impl FnOnce() -> c_int) -> c_int {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(libz_rs_sys::Z_STREAM_ERROR)
 }

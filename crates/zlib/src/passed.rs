@@ -1,4 +1,4 @@
-//! What zlib-rs does as it is: checksums, files.
+//! Functions of zlib-rs that are exported as they are: checksums, files.
 
 use libz_rs_sys::{Bytef, gzFile, size_t, uInt, z_off_t, z_off64_t};
 use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
@@ -101,9 +101,9 @@ pub unsafe extern "C" fn gzseek(file: gzFile, offset: z_off_t, whence: c_int) ->
     }
 }
 
-/// Makes sure that a file which is written has its buffers: zlib-rs 0.6.8, as zlib 1.2.13, writes what was in them, and not zeros,
-/// where nothing but a seek stands before a flush or the end. It changes nothing in files that are read. A seek that moves nothing leaves
-/// the buffers to `gzbuffer`, as in zlib.
+/// Makes sure that a file which is written has its buffers. zlib-rs 0.6.8, as zlib 1.2.13, writes their former content
+/// in place of zeros, where only a seek comes before a flush or the end. Files that are read are not changed. A seek by
+/// 0 bytes leaves the buffers to `gzbuffer`, as in zlib.
 ///
 /// # Safety
 /// `file` is null or an open file.
@@ -121,7 +121,7 @@ unsafe extern "C" {
     fn terse_z_gzvprintf(file: gzFile, format: *const c_char, arguments: *mut c_void) -> c_int;
 }
 
-/// `int gzprintf(gzFile, const char *, ...)`: goes on in C with everything that it was given.
+/// `int gzprintf(gzFile, const char *, ...)`: jumps to C with all its arguments.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -129,7 +129,7 @@ pub extern "C" fn gzprintf() {
     std::arch::naked_asm!("jmp {}", sym terse_z_gzprintf)
 }
 
-/// `int gzprintf(gzFile, const char *, ...)`: goes on in C with everything that it was given.
+/// `int gzprintf(gzFile, const char *, ...)`: jumps to C with all its arguments.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -159,7 +159,7 @@ mod tests {
         let mut out = vec![0xaau8; 100_000];
         // SAFETY: files and buffers of the test's.
         unsafe {
-            // From now on, memory of malloc is not zero by chance.
+            // From now on, memory of malloc is never zero by chance.
             libc::mallopt(libc::M_PERTURB, 0x55);
             let file = gzopen(path.as_ptr(), c"wb".as_ptr());
             assert_eq!((gzseek(file, 0, 1), gzbuffer(file, 65_536)), (0, 0), "nothing was moved");

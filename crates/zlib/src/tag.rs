@@ -1,18 +1,18 @@
-//! How a stream's state is known to be one: by its first words.
+//! Tag at the beginning of a stream's state, by which it is recognized.
 
 use libz_rs_sys::z_stream;
 use std::ptr;
 
-/// Stands at the begin of each state.
+/// First fields of each state.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Tag {
-    /// The stream, so that a copy of `z_stream` alone is not taken for another one.
+    /// The stream, so that a mere copy of `z_stream` is not taken for another stream.
     pub(crate) owner: *mut z_stream,
     pub(crate) kind: Kind,
 }
 
-/// Whose state it is.
+/// Kind of a state.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kind(u32);

@@ -52,7 +52,7 @@ struct Room {
 }
 
 impl Room {
-    /// Puts all of the bytes, or says that they do not fit.
+    /// Puts all of the bytes; false if they do not fit.
     fn put(&mut self, bytes: &[u8]) -> bool {
         if bytes.len() > self.left {
             return false;
@@ -67,7 +67,7 @@ impl Room {
     }
 }
 
-/// Whether it fitted. None: a coder broke.
+/// Codes a body; returns whether it fitted. `None`: a coder broke.
 fn code(body: &[u8], level: u8, room: &mut Room) -> Option<bool> {
     let manner = Manner { level, window_bits: WINDOW_BITS, strategy: Z_DEFAULT_STRATEGY };
     if !room.put(&crate::deflate::zlib_head(level)) {
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn uncompress2_z(
     // SAFETY: as the caller vouches; the stream is this function's.
     unsafe {
         let (given, mut left) = (*source_len, *dest_len);
-        // Without room, one byte of it tells whether there is anything.
+        // Without room, a spare byte shows whether there is any output.
         let (mut spare, has_room) = ([0u8; 1], left > 0);
         left = left.max(1);
         let mut stream = z_stream { next_in: source, ..z_stream::default() };
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn uncompress2_z(
         stream.next_out = if has_room { dest } else { spare.as_mut_ptr() };
         let mut rest = given;
         let code = loop {
-            // A stream counts no more at once.
+            // A stream's counters have 32 bits.
             if stream.avail_out == 0 {
                 stream.avail_out = left.min(uInt::MAX as usize) as uInt;
                 left -= stream.avail_out as usize;
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn uncompress2_z(
         inflateEnd(&mut stream);
         *source_len = given - rest - stream.avail_in as usize;
         *dest_len = if has_room { stream.total_out as usize } else { 0 };
-        // Where there is room left, it is the input that was not whole.
+        // With room left, the input was truncated.
         let is_full = has_room && left == 0 && stream.avail_out == 0;
         match code {
             Z_STREAM_END => Z_OK,

@@ -1,4 +1,4 @@
-//! Programs that are not ours, unchanged, with this library in zlib's place.
+//! Other programs, unchanged, with this library in zlib's place.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// The folder of the library, linked as `scripts/libterse_z` does it.
+/// Folder of the library, linked as by `scripts/libterse_z`.
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -29,7 +29,7 @@ fn folder() -> &'static Path {
     })
 }
 
-/// A program with the library in zlib's place; none: it is not there.
+/// A program with the library in zlib's place; `None`: it is not installed.
 fn program(name: &str) -> Option<Command> {
     let folders = ["/usr/sbin", "/usr/bin", "/bin", "/sbin"];
     let path = folders.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.exists())?;
@@ -70,7 +70,7 @@ fn decoded(bytes: &[u8], coding: &str) -> Vec<u8> {
     out
 }
 
-/// What a library exports: names, with their versions.
+/// Exports of a library: names, with their versions.
 fn exports(library: &Path) -> BTreeSet<String> {
     let output = succeeds(Command::new("nm").args(["-D", "--defined-only"]).arg(library));
     let lines = String::from_utf8(output.stdout).unwrap();
@@ -137,7 +137,7 @@ except zlib.error as error:
     succeeds(python.args(["-c", script, &page()[..100_000]]).arg(folder()));
 }
 
-/// CPython's tests of what stands on zlib, where a Python is installed with them.
+/// CPython's tests of modules over zlib, where a Python is installed with them.
 #[test]
 fn pythons_own_tests() {
     let paths = std::env::var_os("PATH").unwrap_or_default();
@@ -208,11 +208,11 @@ struct Server(Child);
 
 impl Server {
     fn start(command: &mut Command) -> Server {
-        // Apache ends the group that it is in.
+        // Apache ends its whole process group.
         Server(command.process_group(0).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
 
-    /// Waits until somebody listens there.
+    /// Waits until a process listens there.
     fn connect(&mut self, port: u16) -> TcpStream {
         let until = Instant::now() + Duration::from_secs(60);
         loop {
@@ -225,12 +225,12 @@ impl Server {
         }
     }
 
-    /// Its process and those that it has started.
+    /// Its process and its child processes.
     fn processes(&self) -> Vec<u32> {
         let own = self.0.id();
         let all = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         all.filter(|&id: &u32| {
-            // The parent stands behind the name, which is in brackets and may hold anything, and the state.
+            // The parent comes after the name, which is in brackets and may hold anything, and the state.
             let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
             let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
             id == own || parent == Some(own)
@@ -238,7 +238,7 @@ impl Server {
         .collect()
     }
 
-    /// Ends it as its operator would, and those that it has started with it.
+    /// Ends it as its operator would, with its child processes.
     fn stop(&mut self) {
         let id = self.0.id().to_string();
         let _ = Command::new("sh").args(["-c", &format!("kill {id}")]).status();
@@ -258,7 +258,7 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// The body of an answer, which has that coding.
+/// Body of an answer with that coding.
 fn fetch(stream: &mut TcpStream, path: &str, coding: &str) -> Vec<u8> {
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: {coding}\r\nConnection: close\r\n\r\n").unwrap();
@@ -283,8 +283,8 @@ fn fetch(stream: &mut TcpStream, path: &str, coding: &str) -> Vec<u8> {
     }
 }
 
-/// Files of several sizes, smaller and larger than what a stream gathers, several at the same time; ends the server that serves them.
-/// It has so many processes at least, and answers in that coding.
+/// Requests files of several sizes, smaller and larger than a stream's gathered input, several at the same time; then
+/// ends the server. It has at least so many processes, and answers in that coding.
 fn check_server(folder: &Path, port: u16, mut server: Server, processes: usize, coding: &str) {
     server.connect(port);
     let until = Instant::now() + Duration::from_secs(60);
@@ -351,7 +351,7 @@ fn nginx_s_workers() {
     nginx(3, "worker_processes 2;");
 }
 
-/// Apache with one of its ways to have processes and threads.
+/// Apache with one of its models of processes and threads.
 fn apache(processes: usize, options: &[&str], way: &str) {
     let Some(mut apache) = program("apache2") else { return };
     let (folder, port) = (site(), free_port());
@@ -381,8 +381,8 @@ fn apache_s_children() {
     apache(3, &["-D", "FOREGROUND"], "prefork");
 }
 
-/// haproxy, where HAPROXY_ZLIB names one that was built with zlib, as `scripts/haproxy-with-zlib` fetches it: Debian 12's has a compressor of
-/// its own and loads no libz.
+/// haproxy, where HAPROXY_ZLIB names a build with zlib, as `scripts/haproxy-with-zlib` fetches it: Debian 12's has a
+/// compressor of its own and loads no libz.
 #[test]
 fn haproxy() {
     let Some(path) = std::env::var_os("HAPROXY_ZLIB").filter(|path| !path.is_empty()).map(PathBuf::from) else {

@@ -1,4 +1,4 @@
-//! The functions themselves. What each one checks, and in which order, is what zlib does.
+//! Functions of zlib's API: each makes zlib's checks, in zlib's order.
 
 use super::header::Wrap;
 use super::piece::{self, Manner};
@@ -15,7 +15,7 @@ use std::{ptr, slice};
 
 /// The strategies that exist.
 const STRATEGIES: std::ops::RangeInclusive<c_int> = Z_DEFAULT_STRATEGY..=4;
-/// memLevel, when a program does not say.
+/// Default of memLevel.
 const MEMORY_LEVEL: c_int = 8;
 
 /// # Safety
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn deflateInit2_(
 }
 
 /// # Safety
-/// As zlib's: `strm` is null or a stream, with room and input as it says.
+/// As zlib's: `strm` is null or a stream, with room and input of the lengths in it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn deflate(strm: z_streamp, flush: c_int) -> c_int {
     guarded(|| {
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn deflateEnd(strm: z_streamp) -> c_int {
         let Some(state) = (unsafe { state::load(strm) }) else { return Z_STREAM_ERROR };
         // SAFETY: a state was loaded from it.
         unsafe { state::free(strm) };
-        // A stream that had begun and was not ended is cut off.
+        // A stream that had begun and was not ended is truncated.
         if state.phase == Phase::Body { libz_rs_sys::Z_DATA_ERROR } else { Z_OK }
     })
 }
@@ -218,7 +218,7 @@ pub unsafe extern "C" fn deflateParams(strm: z_streamp, level: c_int, strategy: 
     let Some(state) = (unsafe { state::load(strm) }) else { return Z_STREAM_ERROR };
     let is_other = state.manner.level != level as u8 || state.manner.strategy != strategy;
     if is_other && state.last_flush != NO_FLUSH_YET {
-        // What was given so far is coded in the old manner.
+        // Input of before is coded in the old manner.
         // SAFETY: as the caller vouches.
         let code = unsafe { deflate(strm, Z_BLOCK) };
         if code == Z_STREAM_ERROR {
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn deflateParams(strm: z_streamp, level: c_int, strategy: 
     }
 }
 
-/// There is nothing here to tune: libdeflate has its own measures for each level.
+/// There is nothing here to tune: libdeflate has its own parameters for each level.
 ///
 /// # Safety
 /// As [`deflate`].
@@ -288,7 +288,7 @@ pub unsafe extern "C" fn deflateGetDictionary(strm: *const z_stream, dictionary:
         // SAFETY: as the caller vouches.
         let Some(state) = (unsafe { state::load(strm) }) else { return Z_STREAM_ERROR };
         let count = (state.history + state.gathered).min(state.window());
-        // SAFETY: history and gathered bytes stand side by side and were written; the caller vouches for the room.
+        // SAFETY: history and gathered bytes are adjacent and were written; the caller vouches for the room.
         unsafe {
             if !dictionary.is_null() && count > 0 {
                 let bytes = Area::of(strm.cast_mut(), &state).read(state.window() + state.gathered - count, count);

@@ -1,12 +1,12 @@
-//! What stands before and behind a stream: nothing (raw), zlib's (RFC 1950), gzip's (RFC 1952).
+//! Head and tail of a stream: none (raw), zlib's (RFC 1950), gzip's (RFC 1952).
 
 use libz_rs_sys::{Bytef, gz_header};
 use std::slice;
 
-/// What is wrapped around the stream.
+/// Wrapper of the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wrap {
-    /// Nothing.
+    /// No wrapper.
     Raw,
     /// zlib's head and Adler-32.
     Zlib,
@@ -15,12 +15,12 @@ pub(super) enum Wrap {
 }
 
 impl Wrap {
-    /// The checksum of nothing.
+    /// Initial checksum.
     pub(super) fn start(self) -> u32 {
         if self == Wrap::Zlib { 1 } else { 0 }
     }
 
-    /// The checksum with more bytes in it.
+    /// Returns the checksum with more bytes in it.
     pub(super) fn add(self, sum: u32, bytes: &[u8]) -> u32 {
         match self {
             Wrap::Raw => sum,
@@ -29,7 +29,7 @@ impl Wrap {
         }
     }
 
-    /// What ends the stream.
+    /// Tail of the stream.
     pub(super) fn tail(self, sum: u32, length: u64) -> ([u8; 8], usize) {
         let mut tail = [0; 8];
         match self {
@@ -66,12 +66,12 @@ pub(super) fn zlib(window_bits: u8, level: u8, is_hasty: bool, dictionary: Optio
     bytes
 }
 
-/// gzip's head when the program says nothing about it.
+/// gzip's head without any settings of the program.
 pub(super) fn plain_gzip(level: u8, is_hasty: bool) -> Vec<u8> {
     vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, effort(level, is_hasty), UNIX]
 }
 
-/// gzip's head as the program wants it (`deflateSetHeader`).
+/// gzip's head with the program's settings (`deflateSetHeader`).
 ///
 /// # Safety
 /// The pointers in `head` are null or point to what zlib documents: `extra_len` bytes, and strings that end with a zero.
@@ -113,5 +113,5 @@ fn effort(level: u8, is_hasty: bool) -> u8 {
     }
 }
 
-/// The system that made it.
+/// Operating system of the origin.
 const UNIX: u8 = 3;

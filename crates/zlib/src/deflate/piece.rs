@@ -1,8 +1,8 @@
-//! Pieces of deflate streams (RFC 1951), by coders that belong to the thread.
+//! Pieces of deflate streams (RFC 1951), coded by coders that belong to the thread.
 //!
-//! Which of libdeflate's levels comes out no larger than zlib's is the table of `terse_pack`'s engine; longer pieces of text at levels 4 to 6 are
-//! coded by terse's own coder, in 0.78 of the time of libdeflate's level 6 at level 6. A page of 131,882 bytes is 41,672 there, zlib's
-//! 41,945.
+//! The table of `terse_pack`'s engine gives libdeflate's level whose output is no larger than zlib's. Longer pieces of
+//! text at levels 4 to 6 are coded by terse's own coder, in 0.78 of the time of libdeflate's level 6 at level 6. A page
+//! of 131,882 bytes is 41,672 there, zlib's 41,945.
 
 use libdeflater::{CompressionLvl, Compressor};
 use libz_rs_sys::{Z_DEFAULT_STRATEGY, Z_FILTERED};
@@ -14,18 +14,18 @@ use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Status, Strategy};
 /// A piece to code.
 #[derive(Clone, Copy)]
 pub(crate) struct Piece<'a> {
-    /// Its bytes.
+    /// Bytes of the piece.
     pub(crate) bytes: &'a [u8],
-    /// What stands before it and may be referred to.
+    /// Bytes before it, which may be referred to.
     pub(crate) history: &'a [u8],
-    /// Whether it ends the stream. Others end with an empty stored block at the border of a byte.
+    /// Whether it ends the stream. Other pieces end with an empty stored block at the border of a byte.
     pub(crate) is_last: bool,
 }
 
-/// How it is coded.
+/// Parameters of the coding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Manner {
-    /// 0 to 9.
+    /// Level, 0 to 9.
     pub(crate) level: u8,
     /// The window, as a power of two, 9 to 15.
     pub(crate) window_bits: u8,
@@ -36,28 +36,28 @@ pub(crate) struct Manner {
 /// libdeflate's levels for zlib's 0 to 9.
 const LEVELS: [i32; 10] = [0, 1, 1, 2, 3, 5, 6, 7, 8, 9];
 
-/// A piece of that many bytes is worth more in one go, without what stands before it, than in zlib's way with it.
+/// Size from which a piece is worth more in one go, without the bytes before it, than in zlib's way with them.
 const WORTH_ALONE: usize = 1 << 16;
 
-/// Bytes that follow a piece which is not the last: an empty stored block behind its three bits.
+/// Bytes that follow a piece which is not the last: an empty stored block after its three bits.
 const MARKER: [u8; 4] = [0, 0, 0xff, 0xff];
 
-/// The most bytes that a piece becomes.
+/// Limit of a coded piece, in bytes.
 pub(crate) const fn bound(bytes: usize) -> usize {
     bytes + 5 * (bytes / MAX_STORED + 1) + 1 + MARKER.len()
 }
 
-/// The most bytes of a stored block (section 3.2.4).
+/// Limit of a stored block, in bytes (section 3.2.4).
 const MAX_STORED: usize = 65_535;
 
 /// Levels of our own coder, and none.
 const OWN: usize = 1 + *terse_deflate::LEVELS.end() as usize;
 
-/// What a coder needs to be found again.
+/// Reusable coders of a thread.
 struct Coders {
     whole: [Option<Compressor>; 10],
     stream: Option<(Manner, Deflate)>,
-    /// By the level that it has itself.
+    /// Encoders, by their own levels.
     own: [Option<Encoder>; OWN],
 }
 
@@ -67,10 +67,10 @@ thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A thread's scratch memory does not stay larger than this.
+/// Limit of a thread's scratch memory between pieces.
 const MAX_SCRATCH: usize = 1 << 20;
 
-/// Codes a piece and hands what comes out, at most [`bound`] bytes, to `then`. None: a coder broke.
+/// Codes a piece and passes the output, at most [`bound`] bytes, to `then`. `None`: a coder broke.
 pub(crate) fn code<R>(piece: &Piece<'_>, manner: Manner, then: impl FnOnce(&[u8]) -> R) -> Option<R> {
     let mut scratch = SCRATCH.try_with(RefCell::take).unwrap_or_default();
     scratch.clear();
@@ -127,7 +127,7 @@ impl Coders {
         if piece.is_last { Some(()) } else { seam::open(out, 0) }
     }
 
-    /// At a level of our own coder that stands for zlib's.
+    /// Codes at a level of our own coder that stands for zlib's.
     fn own(&mut self, piece: &Piece<'_>, zlib: u8, level: u8, out: &mut Vec<u8>) -> Option<()> {
         let coder = self.own.get_mut(usize::from(level))?.get_or_insert_with(|| Encoder::new(level));
         coder.encode(piece.history, piece.bytes, piece.is_last, out);
@@ -141,7 +141,7 @@ impl Coders {
         Some(())
     }
 
-    /// zlib's way: for short pieces behind others, for windows that are smaller than the piece, for strategies.
+    /// Codes in zlib's way: for short pieces after others, for windows that are smaller than the piece, for strategies.
     fn stream(&mut self, piece: &Piece<'_>, manner: Manner, out: &mut Vec<u8>) -> Option<()> {
         let state = match &mut self.stream {
             Some((kept, state)) if *kept == manner => {

@@ -11,10 +11,10 @@ use libz_rs_sys::{gz_headerp, z_stream};
 use std::ffi::{c_int, c_uint, c_void};
 use std::{mem, ptr, slice};
 
-/// What a stream is doing.
+/// Phase of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// Its head has not gone out.
+    /// Its head has not been written.
     Head,
     /// It takes input.
     Body,
@@ -22,23 +22,23 @@ pub(super) enum Phase {
     Tail,
 }
 
-/// A stream's state, at the beginning of its memory. Plain data: it may be copied, and dropped without a word.
+/// State of a stream, at the beginning of its memory. Plain data: it may be copied, and has no drop.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct State {
     pub(super) tag: Tag,
-    /// Bytes behind the state.
+    /// Bytes after the state.
     pub(super) area_bytes: usize,
     pub(super) wrap: Wrap,
     pub(super) manner: Manner,
     pub(super) phase: Phase,
-    /// The last flush, for zlib's rule on calls that can do nothing.
+    /// Last flush, for zlib's rule on calls that can do nothing.
     pub(super) last_flush: c_int,
-    /// gzip's head, which the program keeps until it was written.
+    /// gzip's head, which the program keeps until it has been written.
     pub(super) header: gz_headerp,
     /// Adler-32 of the dictionary, for zlib's head.
     pub(super) dictionary: Option<u32>,
-    /// Bytes of the head that have gone out.
+    /// Bytes of the head that have been written.
     pub(super) head_given: usize,
     /// Checksum and number of the bytes taken.
     pub(super) sum: u32,
@@ -47,27 +47,27 @@ pub(super) struct State {
     pub(super) history: usize,
     /// Bytes gathered.
     pub(super) gathered: usize,
-    /// Output that waits: from where in the room of gathered input, to where.
+    /// Waiting output: begin and end within the room of gathered input.
     pub(super) waiting: (usize, usize),
-    /// Bits of `deflatePrime` that fill no byte yet: how many, and which.
+    /// Bits of `deflatePrime` that fill no byte yet: their number, and their value.
     pub(super) prime: (u8, u8),
-    /// The flush that was done last, if nothing was taken since.
+    /// Flush that was done last, if no input was taken since.
     pub(super) flushed: c_int,
 }
 
 impl State {
-    /// Bytes of a window.
+    /// Size of the window, in bytes.
     pub(super) fn window(&self) -> usize {
         1 << self.manner.window_bits
     }
 
-    /// Bytes that can be gathered, so that what they become has room in their place.
+    /// Number of bytes that can be gathered, so that their coded form has room in their place.
     pub(super) fn room(&self) -> usize {
         let space = self.area_bytes - self.window();
         space - (piece::bound(space) - space) - SPARE
     }
 
-    /// Begins a stream, in the same manner.
+    /// Restarts the stream, with the same parameters.
     pub(super) fn restart(&mut self) {
         *self = State {
             phase: Phase::Head,
@@ -86,15 +86,15 @@ impl State {
     }
 }
 
-/// Before any call.
+/// Value of the last flush before any call.
 pub(super) const NO_FLUSH_YET: c_int = -2;
-/// Room for what stands behind a piece: the tail, bits of `deflatePrime`.
+/// Room for the bytes after a piece: the tail, bits of `deflatePrime`.
 const SPARE: usize = 24;
 
-/// Where the area begins.
+/// Offset of the area.
 const AREA: usize = mem::size_of::<State>().next_multiple_of(64);
 
-/// Makes a stream's memory, and lets `stream` point to it.
+/// Allocates a stream's memory, and lets `stream` point to it.
 ///
 /// # Safety
 /// `stream` points to a stream whose allocator is set.
@@ -143,7 +143,7 @@ unsafe fn place(stream: *mut z_stream, state: State) -> Option<*mut State> {
     Some(memory)
 }
 
-/// A copy of a stream's state, if it is one of ours.
+/// Copy of a stream's state, if it is a state of this library.
 ///
 /// # Safety
 /// `stream` is null or points to a `z_stream`, whose state is null or one of this library's.
@@ -152,7 +152,7 @@ pub(super) unsafe fn load(stream: *const z_stream) -> Option<State> {
     unsafe { Tag::is(stream, Kind::DEFLATE).then(|| (*stream).state.cast::<State>().read_unaligned()) }
 }
 
-/// Puts a state back where it came from.
+/// Stores a state in the place from which it was loaded.
 ///
 /// # Safety
 /// `stream` is one from which [`load`] gave a state.
@@ -161,7 +161,7 @@ pub(super) unsafe fn save(stream: *mut z_stream, state: &State) {
     unsafe { (*stream).state.cast::<State>().write_unaligned(*state) }
 }
 
-/// A stream's area: bytes that were written may be read.
+/// Area of a stream: bytes that were written may be read.
 #[derive(Clone, Copy)]
 pub(super) struct Area {
     begin: *mut u8,
@@ -169,19 +169,20 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// That of a stream.
+    /// Area of a stream.
     ///
     /// # Safety
-    /// `stream` is one from which [`load`] gave `state`, and nobody else uses its area as long as the result is used.
+    /// `stream` is one from which [`load`] gave `state`, and its area is not used elsewhere as long as the result is
+    /// used.
     pub(super) unsafe fn of(stream: *mut z_stream, state: &State) -> Area {
-        // SAFETY: the area stands behind the state in the same allocation.
+        // SAFETY: the area comes after the state in the same allocation.
         Area { begin: unsafe { (*stream).state.cast::<u8>().add(AREA) }, length: state.area_bytes }
     }
 
-    /// Writes bytes, which are not the area's own. What does not fit would be a mistake of ours, and stops here.
+    /// Writes bytes, which are not the area's own. Bytes that do not fit would be a mistake of ours, and panic here.
     pub(super) fn write(&mut self, at: usize, bytes: &[u8]) {
         assert!(at <= self.length && bytes.len() <= self.length - at);
-        // SAFETY: it was checked that they fit, and they are somebody else's.
+        // SAFETY: it was checked that they fit, and they are outside of the area.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.begin.add(at), bytes.len()) }
     }
 
@@ -192,10 +193,10 @@ impl Area {
         unsafe { ptr::copy(self.begin.add(from), self.begin.add(to), count) }
     }
 
-    /// Bytes that were written.
+    /// Written bytes.
     ///
     /// # Safety
-    /// They were, and nobody writes there while the result lives.
+    /// They were written, and are not changed while the result lives.
     pub(super) unsafe fn read<'a>(self, at: usize, count: usize) -> &'a [u8] {
         assert!(at <= self.length && count <= self.length - at);
         // SAFETY: it was checked that they are the area's; the caller vouches for the rest.
@@ -203,7 +204,7 @@ impl Area {
     }
 }
 
-/// Gives a stream's memory back.
+/// Frees a stream's memory.
 ///
 /// # Safety
 /// `stream` is one from which [`load`] gave a state.
@@ -223,7 +224,7 @@ pub(super) unsafe fn free(stream: *mut z_stream) {
 /// # Safety
 /// `from` is a stream from which [`load`] gave `state`; `to` points to memory for another stream.
 pub(super) unsafe fn duplicate(to: *mut z_stream, from: *mut z_stream, state: &State) -> Option<()> {
-    // SAFETY: as the caller vouches; both areas are as large as the state says, and different ones.
+    // SAFETY: as the caller vouches; both areas have the size in the state, and are different.
     unsafe {
         ptr::copy_nonoverlapping(from, to, 1);
         (*to).state = ptr::null_mut();

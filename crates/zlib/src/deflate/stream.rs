@@ -1,10 +1,10 @@
-//! What a call of `deflate` does.
+//! Processing of a call of `deflate`.
 //!
 //! ```text
-//!   Head ──(all of it out)──> Body ──(Z_FINISH: last piece coded, tail behind it)──> Tail ──(all of it out)──> Z_STREAM_END
+//!   Head ──(all of it out)──> Body ──(Z_FINISH: last piece coded, tail after it)──> Tail ──(all of it out)──> Z_STREAM_END
 //! ```
 //!
-//! Invariant: while output waits, nothing is taken and nothing coded, so that it has room where input is gathered.
+//! Invariant: while output waits, no input is taken and nothing coded, so that it has room where input is gathered.
 
 use super::header::{self, Wrap};
 use super::piece::{self, Piece};
@@ -15,7 +15,7 @@ use libz_rs_sys::{
 use std::ffi::c_int;
 use std::ptr;
 
-/// A call: the stream's state, and what the program gave.
+/// A call: the stream's state, and the program's buffers.
 pub(super) struct Call<'a> {
     pub(super) state: State,
     pub(super) area: Area,
@@ -40,10 +40,10 @@ impl Out {
         self.left
     }
 
-    /// Puts what fits; how many bytes that were.
+    /// Writes the bytes that fit; returns their number.
     fn put(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.left);
-        // SAFETY: there is room for so many, and the program's room is nothing of ours.
+        // SAFETY: there is room for so many, and the program's room does not overlap with our memory.
         unsafe {
             ptr::copy_nonoverlapping(bytes.as_ptr(), self.next, count);
             self.next = self.next.add(count);
@@ -53,12 +53,12 @@ impl Out {
     }
 }
 
-/// Input that is coded where it stands, without being gathered, comes in pieces of this size.
+/// Piece size of input that is coded in place, without being gathered.
 const MAX_DIRECT: usize = 1 << 20;
-/// What stands behind a piece at most.
+/// Limit of the bytes after a piece.
 const BEHIND: usize = 24;
 
-/// How strong a flush is (zlib's `RANK`).
+/// Rank of a flush (zlib's `RANK`).
 fn rank(flush: c_int) -> c_int {
     flush * 2 - if flush > 4 { 9 } else { 0 }
 }
@@ -84,13 +84,13 @@ impl Call<'_> {
         self.work(flush).unwrap_or(Z_STREAM_ERROR)
     }
 
-    /// More room for output is wanted; the next call may ask for the same.
+    /// Returns for lack of output room; the next call may have the same flush.
     fn pause(&mut self) -> c_int {
         self.state.last_flush = -1;
         Z_OK
     }
 
-    /// Gives what is left of the head; whether that was all.
+    /// Writes the rest of the head; returns whether that was all.
     fn give_head(&mut self) -> bool {
         if self.state.phase != Phase::Head {
             return true;
@@ -111,12 +111,12 @@ impl Call<'_> {
             Wrap::Raw => Vec::new(),
             Wrap::Zlib => header::zlib(manner.window_bits, manner.level, is_hasty, state.dictionary),
             Wrap::Gzip if state.header.is_null() => header::plain_gzip(manner.level, is_hasty),
-            // SAFETY: the program keeps what it gave to deflateSetHeader until the head has gone out.
+            // SAFETY: the program keeps the head of deflateSetHeader until it has been written.
             Wrap::Gzip => unsafe { header::gzip(&*state.header, manner.level, is_hasty) },
         }
     }
 
-    /// Takes the input, and codes what must be coded. None: a coder broke.
+    /// Takes the input, and codes it as far as necessary. `None`: a coder broke.
     fn work(&mut self, flush: c_int) -> Option<c_int> {
         while !self.input.is_empty() {
             self.state.flushed = NO_FLUSH_YET;
@@ -159,7 +159,7 @@ impl Call<'_> {
         Some(Z_OK)
     }
 
-    /// The tail behind the last piece, once; then what waits.
+    /// Writes the tail after the last piece, once; then the waiting output.
     fn end(&mut self) -> c_int {
         if self.state.phase == Phase::Body {
             self.state.phase = Phase::Tail;
@@ -169,7 +169,7 @@ impl Call<'_> {
         if self.is_waiting() { Z_OK } else { Z_STREAM_END }
     }
 
-    /// How much of the input is coded where it stands.
+    /// Number of input bytes that are coded in place.
     fn direct(&self, flush: c_int) -> Option<usize> {
         let most = if self.out.left >= piece::bound(MAX_DIRECT) + BEHIND { MAX_DIRECT } else { self.state.room() };
         let is_worth_it = self.state.gathered == 0 && (self.input.len() >= most || flush == Z_FINISH);
@@ -210,7 +210,7 @@ impl Call<'_> {
         })
     }
 
-    /// Takes input, which counts into the checksum.
+    /// Takes input, which is added to the checksum.
     fn take<'a>(&mut self, count: usize) -> &'a [u8]
     where
         Self: 'a,
@@ -224,7 +224,7 @@ impl Call<'_> {
         now
     }
 
-    /// Makes bytes the end of the history.
+    /// Appends bytes to the history.
     pub(super) fn remember(&mut self, bytes: &[u8]) {
         let window = self.state.window();
         let bytes = &bytes[bytes.len().saturating_sub(window)..];
@@ -234,7 +234,7 @@ impl Call<'_> {
         self.state.history = kept + bytes.len();
     }
 
-    /// `deflatePrime`: bits before what comes next. False: there is no room for them.
+    /// `deflatePrime`: bits before the next output. False: there is no room for them.
     pub(super) fn prime(&mut self, count: u8, value: u32) -> bool {
         let (held, bits) = self.state.prime;
         let mut bits = u32::from(bits) | (value & ((1 << count) - 1)) << held;
@@ -244,7 +244,7 @@ impl Call<'_> {
             return false;
         }
         self.state.prime = (0, 0);
-        // The head stands before them.
+        // The head comes before them.
         if self.state.phase == Phase::Head {
             let head = self.head();
             if head.len() + BEHIND > room {
@@ -261,7 +261,7 @@ impl Call<'_> {
         true
     }
 
-    /// Gives bytes, or lets them wait; those of `deflatePrime` before them.
+    /// Writes bytes, or lets them wait; those of `deflatePrime` before them.
     fn emit(&mut self, bytes: &[u8]) {
         if self.state.prime.0 > 0 && !bytes.is_empty() {
             // An empty stored block brings the stream to the border of a byte: three bits, zeros, then its length.
@@ -287,10 +287,10 @@ impl Call<'_> {
         self.state.waiting.1 += rest.len();
     }
 
-    /// Gives what waits.
+    /// Writes the waiting output.
     fn drain(&mut self) {
         let (begin, end) = self.state.waiting;
-        // SAFETY: what waits was written.
+        // SAFETY: the waiting output was written there.
         let bytes = unsafe { self.area.read(self.state.window() + begin, end - begin) };
         self.state.waiting.0 += self.out.put(bytes);
     }

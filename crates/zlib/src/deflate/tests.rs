@@ -9,7 +9,7 @@ use std::ffi::{c_int, c_uint};
 use std::mem::size_of;
 use std::ptr;
 
-/// How a stream is made.
+/// Parameters of a stream.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     level: c_int,
@@ -44,7 +44,7 @@ impl Packer {
         Packer { stream, ledger, out: Vec::new() }
     }
 
-    /// One call, with so much room.
+    /// Makes a call, with so much room.
     fn call(&mut self, input: &[u8], room: usize, flush: c_int) -> (c_int, usize) {
         let start = self.out.len();
         self.out.resize(start + room, 0xaa);
@@ -52,7 +52,7 @@ impl Packer {
         self.stream.avail_in = input.len() as c_uint;
         self.stream.next_out = self.out[start..].as_mut_ptr();
         self.stream.avail_out = room as c_uint;
-        // SAFETY: input and room are as long as was said.
+        // SAFETY: input and room have the lengths in the stream.
         let code = unsafe { deflate(&mut *self.stream, flush) };
         self.out.truncate(start + room - self.stream.avail_out as usize);
         (code, input.len() - self.stream.avail_in as usize)
@@ -83,11 +83,11 @@ impl Packer {
     }
 }
 
-/// Decompresses by zlib-rs, with the window that was promised; what came out, and how it ended.
+/// Decompresses by zlib-rs, with the announced window; returns the output, and the last code.
 fn unpack(window_bits: c_int, packed: &[u8], dictionary: &[u8]) -> (Vec<u8>, c_int) {
     let mut stream = z_stream::default();
     let mut out = Vec::new();
-    // SAFETY: a stream of the test's; input and room are as long as is said.
+    // SAFETY: a stream of the test's; input and room have the lengths in the stream.
     unsafe {
         assert_eq!(inflateInit2_(&mut stream, window_bits, zlibVersion(), size_of::<z_stream>() as c_int), Z_OK);
         if window_bits < 0 && !dictionary.is_empty() {
@@ -123,7 +123,7 @@ fn body(length: usize) -> Vec<u8> {
         .collect()
 }
 
-/// What a call of a random program does.
+/// Call of a random program.
 #[derive(Clone, Debug)]
 enum Act {
     Push { bytes: usize, room: usize, flush: c_int },

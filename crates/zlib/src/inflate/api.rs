@@ -1,4 +1,4 @@
-//! The functions themselves. What each one checks, and in which order, is what zlib does.
+//! Functions of zlib's API: each makes zlib's checks, in zlib's order.
 
 use super::state::{self, Phase, State, Takes};
 use super::stream::Call;
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn inflateInit2_(strm: z_streamp, window_bits: c_int, vers
 }
 
 /// # Safety
-/// As zlib's: `strm` is null or a stream, with room and input as it says.
+/// As zlib's: `strm` is null or a stream, with room and input of the lengths in it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn inflate(strm: z_streamp, flush: c_int) -> c_int {
     guarded(|| {
@@ -93,12 +93,12 @@ pub unsafe extern "C" fn inflateReset(strm: z_streamp) -> c_int {
     Z_OK
 }
 
-/// Begins a stream, with the window as it is.
+/// Restarts a stream, with the window as it is.
 fn restart(stream: &mut z_stream, state: &mut State) {
     state.restart();
     (stream.total_in, stream.total_out, stream.msg) = (0, 0, ptr::null_mut());
     if !state.takes.is_raw() {
-        // What zlib shows before a head: 1 for its own wrapping, 0 for gzip's.
+        // zlib's value before a head: 1 for its own wrapper, 0 for gzip's.
         stream.adler = state.takes.zlib.into();
     }
 }
@@ -241,7 +241,7 @@ pub unsafe extern "C" fn inflateSync(strm: z_streamp) -> c_int {
         if state.found < 4 {
             return Z_DATA_ERROR;
         }
-        // What stands behind the body says nothing of what follows, since something of it is missing.
+        // The tail after the body cannot be checked, since a part of the body is missing.
         match state.flags {
             None => state.takes = Takes { zlib: false, gzip: false, is_checked: false },
             Some(_) => state.takes.is_checked = false,
@@ -255,7 +255,8 @@ pub unsafe extern "C" fn inflateSync(strm: z_streamp) -> c_int {
     })
 }
 
-/// Looks for what a flush leaves, 0 0 255 255, of which `found` bytes have been found: how many bytes were looked at.
+/// Searches for the mark of a flush, 0 0 255 255, of which `found` bytes have been found; returns the number of bytes
+/// examined.
 fn search(found: &mut u8, bytes: &[u8]) -> usize {
     let mut taken = 0;
     while *found < 4
@@ -264,7 +265,7 @@ fn search(found: &mut u8, bytes: &[u8]) -> usize {
         *found = match byte {
             0 if *found < 2 => *found + 1,
             0xff if *found >= 2 => *found + 1,
-            // The zero may be the second of two, behind what was taken for the first.
+            // The zero may be the second of two, after the byte that was taken for the first.
             0 => 4 - *found,
             _ => 0,
         };
@@ -294,7 +295,7 @@ pub unsafe extern "C" fn inflateCopy(dest: z_streamp, source: *const z_stream) -
     })
 }
 
-/// There is nothing here to turn off: a distance beyond what was kept is wrong.
+/// There is nothing here to turn off: a distance beyond the window's data is an error.
 ///
 /// # Safety
 /// As [`inflate`].

@@ -14,7 +14,7 @@ use terse_deflate::decode::{Before, Decoder, Input, Output, Pause, Stop};
 #[repr(C)]
 struct State {
     tag: Tag,
-    /// What the allocator gave.
+    /// Pointer from the allocator.
     memory: *mut c_void,
     window: *mut c_uchar,
     window_bytes: usize,
@@ -39,8 +39,8 @@ pub unsafe extern "C" fn inflateBackInit_(
         if strm.is_null() || window.is_null() || !(8..=15).contains(&window_bits) {
             return Z_STREAM_ERROR;
         }
-        // SAFETY: as the caller vouches; an allocator of zlib's kind takes a number of items and their size. It need not align as ours
-        // do, and as much as is added was asked for.
+        // SAFETY: as the caller vouches; an allocator of zlib's kind takes a number of items and their size. It need
+        // not align as ours do, and the request includes the padding.
         unsafe {
             (*strm).msg = ptr::null_mut();
             set_allocator(strm);
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn inflateBackInit_(
 }
 
 /// # Safety
-/// As zlib's: `strm` is null or a stream of [`inflateBackInit_`], and the functions do what zlib wants of them.
+/// As zlib's: `strm` is null or a stream of [`inflateBackInit_`], and the functions do what zlib requires of them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn inflateBack(
     strm: z_streamp,
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn inflateBack(
         if at > 0 && unsafe { give(give_for, window.as_mut_ptr(), at as c_uint) } != 0 && code == Z_STREAM_END {
             code = Z_BUF_ERROR;
         }
-        // That the input's function had nothing is said by null.
+        // A null pointer reports that the input's function had nothing.
         // SAFETY: as the caller vouches.
         unsafe {
             (*strm).next_in = if is_short { ptr::null() } else { bytes.as_ptr() };

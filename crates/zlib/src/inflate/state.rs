@@ -8,10 +8,10 @@ use std::ffi::{c_uint, c_void};
 use std::{mem, ptr, slice};
 use terse_deflate::decode::{Decoder, Fill, History};
 
-/// What a stream is doing.
+/// Phase of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Phase {
-    /// The first two bytes say what stands before the body.
+    /// The first two bytes decide the wrapper.
     Head,
     /// gzip's head, field by field.
     Flags,
@@ -22,16 +22,16 @@ pub(super) enum Phase {
     Name,
     Comment,
     HeadSum,
-    /// zlib's head names a dictionary.
+    /// zlib's head refers to a dictionary.
     DictionarySum,
-    /// The program has not given it.
+    /// The dictionary is awaited from the program.
     Dictionary,
     Body,
-    /// What stands behind it.
+    /// Tail of the stream.
     Sum,
     Length,
     Done,
-    /// Something was wrong.
+    /// The stream is malformed.
     Bad,
     /// There was no memory.
     Memory,
@@ -44,28 +44,28 @@ pub(super) enum Phase {
 #[derive(Clone, Copy)]
 pub(super) struct State {
     pub(super) tag: Tag,
-    /// What the allocator gave.
+    /// Pointer from the allocator.
     memory: *mut c_void,
-    /// So many bytes, or null.
+    /// Window of `window_bytes` bytes, or null.
     window: *mut u8,
     window_bytes: usize,
-    /// Where the program wants gzip's head.
+    /// The program's structure for gzip's head.
     pub(super) header: gz_headerp,
-    /// Bytes put out.
+    /// Bytes of output.
     pub(super) total: u64,
-    /// The checksum of what was put out, or of the head.
+    /// Checksum of the output, or of the head.
     pub(super) sum: u32,
-    /// gzip's flags, 0 for zlib's wrapping. None: that is not known, or there is none.
+    /// gzip's flags, 0 for zlib's wrapper. `None`: unknown, or no wrapper.
     pub(super) flags: Option<u16>,
-    /// Bytes of a field of the head: to come, or which have come.
+    /// Bytes of a field of the head: to come, or received.
     pub(super) field: u32,
     fill: Fill,
-    /// Bytes that `inflateSync` has found of the four.
+    /// Bytes of the four that `inflateSync` has found.
     pub(super) found: u8,
     pub(super) phase: Phase,
-    /// What the program takes.
+    /// Wrappers that the program accepts.
     pub(super) takes: Takes,
-    /// Of the window; 0: what zlib's head says.
+    /// Bits of the window; 0: those of zlib's head.
     pub(super) window_bits: u8,
     pub(super) has_dictionary: bool,
     /// Whether the window is kept.
@@ -73,22 +73,22 @@ pub(super) struct State {
     pub(super) decoder: Decoder,
 }
 
-/// What a program takes as a wrapping (`windowBits`).
+/// Wrappers that a program accepts (`windowBits`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Takes {
     pub(super) zlib: bool,
     pub(super) gzip: bool,
-    /// Whether checksums have to be right.
+    /// Whether checksums are verified.
     pub(super) is_checked: bool,
 }
 
 impl Takes {
-    /// No wrapping.
+    /// Whether no wrapper is accepted.
     pub(super) fn is_raw(self) -> bool {
         !self.zlib && !self.gzip
     }
 
-    /// What `windowBits` means: it, and the window's bits.
+    /// Meaning of `windowBits`: accepted wrappers, and the window's bits.
     pub(super) fn of(window_bits: i32) -> Option<(Takes, u8)> {
         let (takes, bits) = match window_bits {
             ..0 => (Takes { zlib: false, gzip: false, is_checked: false }, window_bits.checked_neg()?),
@@ -129,14 +129,14 @@ impl State {
         }
     }
 
-    /// Begins a stream, with the window as it is.
+    /// Restarts the stream, with the window as it is.
     pub(super) fn restart(&mut self) {
         (self.phase, self.header, self.flags) = (Phase::Head, ptr::null_mut(), None);
         (self.total, self.has_dictionary) = (0, false);
         self.decoder.reset();
     }
 
-    /// Forgets what is in the window.
+    /// Empties the window.
     pub(super) fn forget(&mut self) {
         (self.fill, self.is_kept) = (Fill::default(), false);
     }
@@ -146,7 +146,7 @@ impl State {
         self.is_kept
     }
 
-    /// What is in the window.
+    /// Data of the window.
     ///
     /// # Safety
     /// The result is not to be used when the window has changed.
@@ -154,11 +154,11 @@ impl State {
         if self.window.is_null() {
             return History::NONE;
         }
-        // SAFETY: the window has so many bytes, and the caller does not use them when they are others.
+        // SAFETY: the window has so many bytes, and the caller does not use them after they change.
         self.fill.history(unsafe { slice::from_raw_parts(self.window, self.window_bytes) })
     }
 
-    /// Puts bytes into the window, which is made if there is none. None: there is no memory.
+    /// Puts bytes into the window, which is made if there is none. `None`: there is no memory.
     ///
     /// # Safety
     /// `stream` is the one to which this state belongs.
@@ -178,12 +178,12 @@ impl State {
             self.forget();
             self.is_kept = true;
         }
-        // SAFETY: the window has so many bytes, and is nobody else's.
+        // SAFETY: the window has so many bytes, and is not used elsewhere.
         self.fill.put(unsafe { slice::from_raw_parts_mut(self.window, self.window_bytes) }, bytes);
         Some(())
     }
 
-    /// Gives the window back, and forgets what is in it.
+    /// Frees the window, and drops its data.
     ///
     /// # Safety
     /// As [`State::remember`].
@@ -216,7 +216,7 @@ unsafe fn release(stream: *mut z_stream, memory: *mut c_void) {
     }
 }
 
-/// Makes a stream's state, and lets `stream` point to it.
+/// Allocates a stream's state, and lets `stream` point to it.
 ///
 /// # Safety
 /// `stream` points to a stream whose allocator is set.
@@ -233,7 +233,7 @@ unsafe fn place(stream: *mut z_stream, state: &State) -> Option<*mut State> {
     // SAFETY: as the caller vouches.
     let memory = unsafe { allocate(stream, BYTES)? };
     // Allocators of programs need not align as ours do.
-    // SAFETY: as much as is added was asked for.
+    // SAFETY: the request includes the padding.
     let at = unsafe { memory.cast::<u8>().add(memory.align_offset(mem::align_of::<State>())) }.cast::<State>();
     // SAFETY: there is room for a state, aligned as one.
     unsafe {
@@ -246,17 +246,17 @@ unsafe fn place(stream: *mut z_stream, state: &State) -> Option<*mut State> {
     Some(at)
 }
 
-/// A stream's state, if it has one of ours.
+/// State of a stream, if it has a state of this library.
 ///
 /// # Safety
-/// `stream` is null or points to a `z_stream`, whose state is null or one of this library's; nobody else uses the state as long as the
-/// result is used.
+/// `stream` is null or points to a `z_stream`, whose state is null or one of this library's; the state is not used
+/// elsewhere as long as the result is used.
 pub(super) unsafe fn load<'a>(stream: *const z_stream) -> Option<&'a mut State> {
     // SAFETY: as the caller vouches; a state of the right kind is one that `create` has made.
     unsafe { Tag::is(stream, Kind::INFLATE).then(|| &mut *(*stream).state.cast::<State>()) }
 }
 
-/// Gives a stream's memory back.
+/// Frees a stream's memory.
 ///
 /// # Safety
 /// `stream` is one from which [`load`] gave a state, which is not used any more.

@@ -1,4 +1,4 @@
-//! What a call of `inflate` does.
+//! Processing of a call of `inflate`.
 //!
 //! ```text
 //!         ┌─gzip──> Flags ─> Time ─> System ─> ExtraLength ─> Extra ─> Name ─> Comment ─> HeadSum ─┐
@@ -7,7 +7,8 @@
 //!                └───────────────────────────────────────────────────────────────────────────>└> Body ─> Sum ─> Length ─> Done
 //! ```
 //!
-//! A step is taken when all that it wants is there. What is wrong leads to `Bad`, from which only `inflateSync` and a reset lead on.
+//! A step is taken when all its input is there. A malformed stream leads to `Bad`, from which only `inflateSync` and a
+//! reset lead on.
 
 use super::message;
 use super::state::{Phase, State, Takes};
@@ -20,25 +21,25 @@ use std::ffi::{CStr, c_int, c_ulong};
 use std::ptr;
 use terse_deflate::decode::{Before, Bits, Input, Output, Pause, Stop};
 
-/// A call: the stream, its state, and what the program gave.
+/// A call: the stream, its state, and the program's buffers.
 pub(super) struct Call<'a> {
     pub(super) stream: *mut z_stream,
     pub(super) state: &'a mut State,
     pub(super) input: Input<'a>,
     pub(super) room: &'a mut [u8],
-    /// Bytes put out in this call, how many of them are in the checksum, and how many are to be forgotten: with the right checksum, as in
-    /// zlib, all is over.
+    /// Bytes of output in this call, the number of them in the checksum, and the number to be left out of the window:
+    /// with the right checksum, as in zlib, the stream is over.
     given: usize,
     summed: usize,
     settled: usize,
-    /// Whether the input ended within something.
+    /// Whether the input ended within a step.
     is_starved: bool,
 }
 
 /// The call is over, with that code.
 struct Leave(c_int);
 
-/// Output is added to the checksum while it is in the processor's cache: so many bytes at a time.
+/// Output is added to the checksum while it is in the processor's cache: slices of so many bytes.
 const SLICE: usize = 256 * 1024;
 
 impl<'a> Call<'a> {
@@ -49,7 +50,7 @@ impl<'a> Call<'a> {
     /// `inflate`, whose arguments were checked.
     ///
     /// # Safety
-    /// The stream is the state's, and what it points to is the program's.
+    /// The stream is the state's, and its pointers are the program's.
     pub(super) unsafe fn run(mut self, flush: c_int) -> c_int {
         match self.state.phase {
             Phase::Memory => return Z_MEM_ERROR,
@@ -92,7 +93,7 @@ impl<'a> Call<'a> {
         if code == Z_OK && (has_done_nothing || flush == Z_FINISH) { Z_BUF_ERROR } else { code }
     }
 
-    /// What zlib says there: unused bits of the last byte, and where it stands.
+    /// zlib's `data_type`: unused bits of the last byte, and the phase.
     fn data_type(&self) -> c_int {
         let decoder = &self.state.decoder;
         let is_in_body = self.state.phase == Phase::Body;
@@ -102,7 +103,7 @@ impl<'a> Call<'a> {
             + if is_in_body && decoder.is_behind_head() { 256 } else { 0 }
     }
 
-    /// Whether the window has to know what was put out, as in zlib: not where a body came in one call.
+    /// Whether the window must hold the output, as in zlib: not where a body came in one call.
     fn remembers(&self, flush: c_int) -> bool {
         let is_over = match self.state.phase {
             Phase::Bad | Phase::Memory | Phase::Sync => true,
@@ -202,7 +203,7 @@ impl<'a> Call<'a> {
         Err(Leave(Z_OK))
     }
 
-    /// Bits before or behind the body: whole bytes, behind which nothing is read ahead.
+    /// Takes bits before or after the body: whole bytes, after which nothing is read ahead.
     fn bits(&mut self, count: u32) -> Result<u32, Leave> {
         let bits = &mut self.state.decoder.bits;
         let Some(taken) = bits.take(count, &mut self.input) else { return self.starve() };
@@ -218,7 +219,7 @@ impl<'a> Call<'a> {
         Ok(number)
     }
 
-    /// What the program sees as the checksum.
+    /// Sets the checksum, and the program's view of it.
     fn set_sum(&mut self, sum: u32) {
         self.state.sum = sum;
         // SAFETY: the stream is the program's, for the time of the call.
@@ -228,7 +229,7 @@ impl<'a> Call<'a> {
     fn head(&mut self) -> Result<(), Leave> {
         let takes = self.state.takes;
         if takes.is_raw() {
-            // Without anything in front of the body, nobody is asked there.
+            // Without a head, there is no stop between it and the body.
             self.state.decoder.resume();
             return self.go(Phase::Body);
         }
@@ -300,7 +301,7 @@ impl<'a> Call<'a> {
         self.go(Phase::Name)
     }
 
-    /// A field that ends with a zero, if there is one.
+    /// Reads a field that ends with a zero, if there is one.
     fn text(&mut self, flag: u16, keep: impl Fn(&State, usize, &[u8])) -> Result<bool, Leave> {
         if !self.state.has(flag) {
             return Ok(false);
@@ -357,7 +358,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Adds what was put out to the checksum.
+    /// Adds the output to the checksum.
     fn add_up(&mut self) {
         let bytes = &self.room[self.summed..self.given];
         self.state.total = self.state.total.wrapping_add(bytes.len() as u64);

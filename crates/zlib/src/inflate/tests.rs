@@ -54,11 +54,11 @@ fn stream(ledger: &mut Ledger, window_bits: c_int) -> Box<z_stream> {
     stream
 }
 
-/// A call with all of the input that is left, and room.
+/// Makes a call with the rest of the input, and room.
 fn step(stream: &mut z_stream, room: usize, flush: c_int) -> (c_int, Vec<u8>) {
     let mut out = vec![0; room];
     (stream.next_out, stream.avail_out) = (out.as_mut_ptr(), room as c_uint);
-    // SAFETY: room as long as is said, and input of the test's.
+    // SAFETY: room of the length in the stream, and input of the test's.
     let code = unsafe { inflate(stream, flush) };
     out.truncate(room - stream.avail_out as usize);
     (code, out)
@@ -264,7 +264,7 @@ fn a_window_is_as_large_as_its_memory() {
     unsafe {
         assert_eq!(inflateReset(&mut *stream), Z_OK);
         assert_eq!(whole(&mut stream), (Z_STREAM_END, true));
-        // A raw stream behind a flush, before any head has said how large the window is; then one whose head does.
+        // A raw stream after a flush, before any head has given the size of the window; then a stream whose head does.
         assert_eq!(inflateReset2(&mut *stream, 0), Z_OK);
         feed(&mut stream, &[0, 0, 0xff, 0xff, 0x63, 4, 2, 0]);
         assert_eq!(inflateSync(&mut *stream), Z_OK);

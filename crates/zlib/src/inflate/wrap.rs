@@ -9,11 +9,11 @@ pub(super) const HAS_SUM: u16 = 0x200;
 pub(super) const HAS_EXTRA: u16 = 0x400;
 pub(super) const HAS_NAME: u16 = 0x800;
 pub(super) const HAS_COMMENT: u16 = 0x1000;
-/// Flags that mean nothing yet.
+/// Flags without a meaning yet.
 pub(super) const RESERVED: u16 = 0xe000;
 
 impl State {
-    /// Whether gzip's flags say so.
+    /// Whether gzip's flags have this flag.
     pub(super) fn has(&self, flag: u16) -> bool {
         self.flags.is_some_and(|flags| flags & flag != 0)
     }
@@ -21,7 +21,7 @@ impl State {
     /// The program's head, if it wants one.
     ///
     /// # Safety
-    /// The program keeps what it gave to `inflateGetHeader` until the head was read.
+    /// The program keeps the head of `inflateGetHeader` until it was read.
     pub(super) unsafe fn head<'a>(&self) -> Option<&'a mut gz_header> {
         // SAFETY: as the caller vouches.
         unsafe { self.header.as_mut() }
@@ -34,7 +34,7 @@ impl State {
         }
     }
 
-    /// Bytes of the extra field, in front of which `before` have come.
+    /// Stores bytes of the extra field, of which `before` have come already.
     pub(super) fn keep_extra(&self, before: usize, bytes: &[u8]) {
         // SAFETY: the program keeps its head, where there is room for `extra_max` bytes or none at all.
         unsafe {
@@ -46,7 +46,7 @@ impl State {
         }
     }
 
-    /// Bytes of the file's name.
+    /// Stores bytes of the file's name.
     pub(super) fn keep_name(&self, before: usize, bytes: &[u8]) {
         // SAFETY: as above.
         unsafe {
@@ -58,7 +58,7 @@ impl State {
         }
     }
 
-    /// Bytes of the comment.
+    /// Stores bytes of the comment.
     pub(super) fn keep_comment(&self, before: usize, bytes: &[u8]) {
         // SAFETY: as above.
         unsafe {
@@ -71,7 +71,7 @@ impl State {
     }
 }
 
-/// Writes those of the bytes that fit.
+/// Copies the bytes that fit.
 ///
 /// # Safety
 /// `to` points to `most` bytes.
