@@ -1,7 +1,7 @@
-//! Nanoseconds a look-up of keys that are there, by kind and number of keys: `cargo bench -p terse-ceb`.
+//! Nanoseconds per look-up of present keys, by kind and number of keys: `cargo bench -p terse-ceb`.
 //!
-//! Keys and order are those that bench/ceb.md compares with the original on. A slice of look-ups is repeated, and the best slice
-//! counts: noise only adds.
+//! Keys and order are those of bench/ceb.md's comparison with the original. A slice of look-ups is repeated, and the
+//! best slice counts: noise only adds.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -50,7 +50,7 @@ fn report<K: Keys, T>(
     println!("{what}\t{}\t{best:.1}", keys.len());
 }
 
-/// The next number of a sequence that looks like chance (splitmix64).
+/// Next number of a pseudo-random sequence (splitmix64).
 fn mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -4,18 +4,19 @@ use crate::keys::Keys;
 use crate::link::{Id, Link};
 use crate::tree::Tree;
 
-/// The entries of a tree in the order of their keys, equal ones in the order of their insertion: [`Tree::iter`].
+/// Iterator over the entries of a tree in the order of their keys, equal ones in the order of their insertion:
+/// [`Tree::iter`].
 #[derive(Debug)]
 pub struct Iter<'a, K: Keys, V> {
     tree: &'a Tree<K, V>,
-    /// What lies to the right of the way to where we are.
+    /// Links to the right of the path to the current entry.
     pending: Vec<Link>,
-    /// The next one in a list, and its last.
+    /// Next entry in a list, and its last.
     list: Option<(u32, u32)>,
 }
 
 impl<K: Keys, V> Tree<K, V> {
-    /// All entries in order. It remembers its way, which [`Tree::next`] has to find again for each step.
+    /// All entries in order. It keeps its path, which [`Tree::next`] has to find again for each step.
     pub fn iter(&self) -> Iter<'_, K, V> {
         let pending = if self.is_empty() { Vec::new() } else { vec![self.root()] };
         Iter { tree: self, pending, list: None }

@@ -1,7 +1,8 @@
-//! What a tree must know of a kind of keys.
+//! Requirements of a tree for a kind of keys.
 //!
-//! A key is a row of bits, its places counted from the front. What a bit is, is up to the kind: keys that can begin with one
-//! another need places that say "here it goes on", so that the shorter one comes first and no key is a part of another.
+//! A key is a sequence of bits, its places counted from the front. The kind defines the meaning of a bit. Keys that can
+//! begin with one another need places for "the key goes on", so that the shorter comes first and no key is a prefix of
+//! another.
 
 pub(crate) mod blocks;
 pub(crate) mod integers;
@@ -12,21 +13,21 @@ use crate::tree::Full;
 pub(crate) use integers::Integer;
 use std::fmt::Debug;
 
-/// A kind of keys, and what the keys of one tree share.
+/// A kind of keys, and the state that the keys of a tree share.
 ///
-/// What is held of a key lies beside its node, on the way of every descent: the key itself if it is small and of one size, or
-/// where it is.
+/// The held part of a key is kept beside its node, on the path of every descent: the key itself if it is small and of
+/// one size, or its address in memory.
 ///
-/// Two keys are equal, or there is a first place at which [`Keys::side`] tells them apart; the one with `false` is the lesser.
-/// Places are less than 2^32 - 2. The trees of this crate are right for any kind that keeps this promise, and for one that does
-/// not they find the wrong entries, or none.
+/// Two keys are equal, or there is a first place at which [`Keys::side`] differs; the key with `false` is the lesser.
+/// Places are less than 2^32 - 2. The trees of this crate are right for any kind that keeps this contract; for others
+/// they find the wrong entries, or none.
 pub trait Keys {
-    /// A key on its way in or out: what callers pass.
+    /// A key as callers pass it.
     type Key<'a>: Copy
     where
         Self: 'a;
 
-    /// What is held of a key beside its node.
+    /// Held part of a key, beside its node.
     type Held: Copy + Debug + 'static;
 
     /// Whether keys are compared on the way down, not only at its end: worth it where the whole key is held.
@@ -35,30 +36,31 @@ pub trait Keys {
     /// The key of an entry.
     fn key<'a>(&'a self, slot: u32, held: &'a Self::Held) -> Self::Key<'a>;
 
-    /// Keeps a key for an entry: a slot that was used and released, or the next one.
+    /// Stores a key for an entry: a slot that was used and released, or the next.
     fn hold(&mut self, slot: u32, key: Self::Key<'_>) -> Result<Self::Held, Full>;
 
-    /// The key of an entry is not needed any more. Whether [`Keys::tidy`] is worth its time now.
+    /// Releases the key of an entry. Returns whether [`Keys::tidy`] is worth its time now.
     fn release(&mut self, _: &Self::Held) -> bool {
         false
     }
 
-    /// Gives back what released keys have left; gets all that is held.
+    /// Frees the memory of released keys; gets the held parts of all keys.
     fn tidy<'a>(&mut self, _: impl Iterator<Item = &'a mut Self::Held>) {}
 
-    /// Forgets all keys, and gives the memory back.
+    /// Drops all keys, and frees the memory.
     fn clear(&mut self) {}
 
-    /// Whether a key can be held at all, asked before a look-up goes down: it begins as all keys do. Always, where that is not known.
+    /// Whether a key can be held at all, asked before a look-up descends: whether it begins as all keys do. Always
+    /// true, where that is not known.
     #[inline]
     fn can_hold(&self, _: Self::Key<'_>) -> bool {
         true
     }
 
-    /// What stands at a place of a key.
+    /// Bit at a place of a key.
     fn side(key: Self::Key<'_>, at: u32) -> bool;
 
-    /// The first place at which two keys differ, if they do.
+    /// First place at which two keys differ, if they do.
     fn differ(a: Self::Key<'_>, b: Self::Key<'_>) -> Option<u32>;
 
     /// Whether two keys are equal.
@@ -74,7 +76,7 @@ pub trait Prefixed: Keys {
     fn is_end(at: u32) -> bool;
 }
 
-/// How many bytes at the front are the same.
+/// Number of equal bytes at the front.
 fn common(a: &[u8], b: &[u8]) -> usize {
     let words = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0).take_while(|(a, b)| a == b).count() * 8;
     let rest = a.iter().zip(b).skip(words).take_while(|(a, b)| a == b).count();

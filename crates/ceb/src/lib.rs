@@ -1,7 +1,7 @@
 //! Compact elastic binary trees: ordered indexes with two links a node.
 //!
-//! [`Tree`] explains the structure. One tree serves every kind of key; a kind ([`Keys`]) says how its keys are kept and which bit
-//! of a key a node looks at:
+//! [`Tree`] explains the structure. One tree serves every kind of key; a kind ([`Keys`]) defines how its keys are kept
+//! and which bit of a key a node looks at:
 //!
 //! | alias | keys | bytes a node, beside its value |
 //! |---|---|---|
@@ -33,9 +33,9 @@
 //! ```
 //!
 //! Invariants:
-//! * No balancing and no recursion: a path is at most as long as a key has bits, whoever chooses the keys.
+//! * No balancing and no recursion: a path is at most as long as a key has bits, even for hostile keys.
 //! * Nothing here panics on any key, and no identifier, however old, does harm: it finds its entry, another one or nothing.
-//! * Pure and safe: no clock, no chance, no `unsafe`.
+//! * Pure and safe: no clock, no randomness, no `unsafe`.
 #![forbid(unsafe_code)]
 
 mod iter;
@@ -60,9 +60,9 @@ pub type U32Tree<V> = Tree<Integers<u32>, V>;
 pub type U64Tree<V> = Tree<Integers<u64>, V>;
 /// A tree of 128-bit integers: IPv6 addresses.
 pub type U128Tree<V> = Tree<Integers<u128>, V>;
-/// A tree of blocks of a length that the compiler knows.
+/// A tree of blocks of a length that is known at compile time.
 pub type BlockTree<const N: usize, V> = Tree<Blocks<N>, V>;
-/// A tree of blocks of a length that the configuration knows: [`Tree::with_keys`] of [`Slices::new`].
+/// A tree of blocks of a length that is known at run time: [`Tree::with_keys`] of [`Slices::new`].
 pub type SliceTree<V> = Tree<Slices, V>;
 /// A tree of byte strings.
 pub type TextTree<V> = Tree<Text, V>;

@@ -1,17 +1,18 @@
-//! What a link of a node holds: a slot of the arena, and in two bits what is met there.
+//! Link of a node: a slot of the arena, and in two bits the kind of its target.
 
-/// Names an entry of a tree, from its insertion to its removal; later, another entry may get the same.
+/// Handle of an entry of a tree, from its insertion to its removal; later, another entry may get the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Id(pub(crate) u32);
 
 impl Id {
-    /// As a number below the count of entries that the tree has ever held at one time: an index for what is kept beside it.
+    /// The handle as a number below the count of entries that the tree has ever held at a time: an index for data kept
+    /// beside it.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// One link: `leaf`, `list`, and thirty bits of slot.
+/// A link: `leaf`, `list`, and thirty bits of slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Link(u32);
 
@@ -19,7 +20,7 @@ impl Link {
     /// No entry. It looks like a leaf, so that every descent ends here.
     pub(crate) const NONE: Link = Link(u32::MAX);
 
-    /// So many slots can be told apart.
+    /// Limit of slots.
     pub(crate) const SLOTS: usize = SLOT as usize;
 
     /// The node part of an entry: the descent goes on.
@@ -27,12 +28,12 @@ impl Link {
         Link(slot)
     }
 
-    /// The leaf part of an entry: here is its key.
+    /// The leaf part of an entry: its key.
     pub(crate) const fn leaf(slot: u32) -> Link {
         Link(slot | LEAF)
     }
 
-    /// Several entries of one key; the slot is the last one's.
+    /// Several entries of one key; the slot is that of the last.
     pub(crate) const fn list(last: u32) -> Link {
         Link(last | LEAF | LIST)
     }

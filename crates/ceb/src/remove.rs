@@ -4,19 +4,19 @@ use crate::keys::Keys;
 use crate::link::{Id, Link};
 use crate::tree::{Node, Place, Tree};
 
-/// What an entry's own key passes on its way down.
+/// Path of an entry's own key.
 struct Way {
-    /// Of the link to the entry's node; none if it has no node.
+    /// Place of the link to the entry's node; `None` if it has no node.
     own: Option<Place>,
-    /// Of the link to the node above the leaf.
+    /// Place of the link to the node above the leaf.
     above: Place,
-    /// Of the link to the leaf.
+    /// Place of the link to the leaf.
     place: Place,
     leaf: Link,
 }
 
 impl<K: Keys, V> Tree<K, V> {
-    /// Removes one entry, and gives its value back; nothing happens if it is not there any more.
+    /// Removes an entry, and returns its value; `None` if it is not there any more.
     pub fn remove(&mut self, id: Id) -> Option<V> {
         let value = self.values.get_mut(id.index())?.take()?;
         let way = self.way(id.0);
@@ -46,7 +46,7 @@ impl<K: Keys, V> Tree<K, V> {
         way
     }
 
-    /// The only entry of its key goes.
+    /// Unlinks the only entry of its key.
     fn unlink(&mut self, slot: u32, way: Way) {
         let Place::Under(parent, side) = way.place else {
             return self.set_link(Place::Root, Link::NONE);
@@ -54,12 +54,12 @@ impl<K: Keys, V> Tree<K, V> {
         let sibling = self.node(parent).links[usize::from(!side)];
         self.set_link(way.above, sibling);
         if parent != slot {
-            // The parent's node is out of the tree; what was the entry's becomes its, or it becomes the lone one.
+            // The parent's node is out of the tree; it gets the node of the entry, or becomes the lone entry.
             self.bequeath(slot, parent, way.own);
         }
     }
 
-    /// One of several entries of a key goes.
+    /// Unlinks one of several entries of a key.
     fn unlist(&mut self, slot: u32, mut way: Way) {
         let last = way.leaf.slot();
         let second = self.node(last).links[1].slot();
@@ -99,7 +99,7 @@ impl<K: Keys, V> Tree<K, V> {
         }
     }
 
-    /// `heir` gets the node of `slot`, which hangs at `own`.
+    /// Passes the node of `slot`, which is linked at `own`, to `heir`.
     fn bequeath(&mut self, slot: u32, heir: u32, own: Option<Place>) {
         *self.node_mut(heir) = *self.node(slot);
         if let Some(own) = own {

@@ -1,4 +1,4 @@
-//! Ordered look-ups: what lies before and after a key, and which stored keys a key begins with.
+//! Ordered look-ups: neighbours of a key, and the stored prefixes of a key.
 
 use crate::keys::{Keys, Prefixed};
 use crate::link::{Id, Link};
@@ -6,11 +6,11 @@ use crate::tree::{EVERYWHERE, LISTED, Tree};
 
 /// The surroundings of a key: three subtrees, or none.
 struct Around {
-    /// All that it holds is before the key, and nothing that is before the key comes after it.
+    /// Subtree whose entries are before the key, with no other entry between.
     before: Link,
-    /// The leaf of this very key.
+    /// Leaf of this very key.
     equal: Link,
-    /// All that it holds is after the key, and nothing that is after the key comes before it.
+    /// Subtree whose entries are after the key, with no other entry between.
     after: Link,
 }
 
@@ -25,7 +25,7 @@ impl<K: Keys, V> Tree<K, V> {
         self.highest(self.root())
     }
 
-    /// The first entry whose key is this one or greater.
+    /// The first entry whose key is equal or greater.
     pub fn find_ge(&self, key: K::Key<'_>) -> Option<Id> {
         let around = self.around(key);
         self.lowest(around.equal).or_else(|| self.lowest(around.after))
@@ -36,7 +36,7 @@ impl<K: Keys, V> Tree<K, V> {
         self.lowest(self.around(key).after)
     }
 
-    /// The last entry whose key is this one or less.
+    /// The last entry whose key is equal or less.
     pub fn find_le(&self, key: K::Key<'_>) -> Option<Id> {
         let around = self.around(key);
         self.highest(around.equal).or_else(|| self.highest(around.before))
@@ -47,7 +47,7 @@ impl<K: Keys, V> Tree<K, V> {
         self.highest(self.around(key).before)
     }
 
-    /// The entry after this one: the next of the same key, or the first of the next key.
+    /// The entry after this: the next of the same key, or the first of the next key.
     pub fn next(&self, id: Id) -> Option<Id> {
         let key = self.key(id)?;
         let node = self.node(id.0);
@@ -61,7 +61,7 @@ impl<K: Keys, V> Tree<K, V> {
         self.lowest(after)
     }
 
-    /// The entry before this one: the one before of the same key, or the last of the key before.
+    /// The entry before this: the previous of the same key, or the last of the previous key.
     pub fn previous(&self, id: Id) -> Option<Id> {
         let key = self.key(id)?;
         let node = self.node(id.0);
@@ -86,8 +86,8 @@ impl<K: Keys, V> Tree<K, V> {
         }
     }
 
-    /// The first link on a key's way that leads to a leaf or to a node at `limit` or beyond, and the last links that were left
-    /// aside on the way, to the left and to the right.
+    /// The first link on a key's path that leads to a leaf or to a node at `limit` or beyond, and the last links that
+    /// were left aside on the path, to the left and to the right.
     fn beside(&self, key: K::Key<'_>, limit: u32) -> (Link, [Link; 2]) {
         let (mut link, mut aside) = (self.root(), [Link::NONE; 2]);
         while link.is_inner() {
@@ -121,7 +121,7 @@ impl<K: Keys, V> Tree<K, V> {
 }
 
 impl<K: Prefixed, V> Tree<K, V> {
-    /// Of the entries whose key this one begins with, the first of the longest key.
+    /// Of the entries whose key is a prefix of this key, the first of the longest key.
     pub fn longest_prefix(&self, key: K::Key<'_>) -> Option<Id> {
         let leaf = self.descend(key);
         if leaf.is_none() {
@@ -133,7 +133,7 @@ impl<K: Prefixed, V> Tree<K, V> {
         if K::is_end(differ) && K::side(key, differ) {
             return Some(self.first_of(leaf));
         }
-        // What ended on the way before that place ends inside what the key and the leaf share.
+        // A prefix that ended before that place ends inside the common part of the key and the leaf.
         let (mut link, mut found) = (self.root(), Link::NONE);
         while link.is_inner() {
             let node = self.node(link.slot());

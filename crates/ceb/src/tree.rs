@@ -12,13 +12,13 @@
 //!                      (1100)  at 0
 //!                     0/    \1
 //!                 (0111)    [1100]        Each leaf lies below its own node, and the places grow on the way down.
-//!                  at 1                   Nobody's parent is kept: what needs it (removal, next, previous)
-//!                0/    \1                 descends again, by the entry's own key.
+//!                  at 1                   Parents are not kept: removal, next and previous
+//!                0/    \1                 descend again, by the entry's own key.
 //!            [0010]    (0110)  at 3
 //!             lone    0/    \1
 //!                 [0110]    [0111]
 //!
-//!   Look-up: follow the key's own bits to a leaf, whatever lies between the places, and compare once, there.
+//!   Look-up: follow the key's own bits to a leaf, ignoring bits between the places, and compare once, there.
 //!
 //!   Insertion: look up; the first place where key and leaf differ is where the new node belongs. Descend again to the first link
 //!   whose node is beyond that place, and put the new entry's node on it: one link to its own leaf, the other to what was there.
@@ -48,8 +48,9 @@ use crate::link::{Id, Link};
 
 /// A compact elastic binary tree of keys of one kind, each with a value.
 ///
-/// Equal keys may come several times; they stay in the order of their insertion. Methods that look for one entry cost a descent:
-/// at most as many steps as a key has bits, and about the logarithm of the number of entries when keys are spread.
+/// Equal keys may be inserted several times; they stay in the order of their insertion. A look-up of an entry costs a
+/// descent: at most as many steps as a key has bits, and about the logarithm of the number of entries when keys are
+/// spread.
 #[derive(Clone, Debug)]
 pub struct Tree<K: Keys, V> {
     root: Link,
@@ -66,7 +67,7 @@ pub struct Tree<K: Keys, V> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
 
-/// What a descent meets: an entry but for its value.
+/// Part of an entry that a descent reads: all but its value.
 #[derive(Clone, Copy, Debug)]
 struct Entry<H> {
     node: Node,
@@ -78,23 +79,23 @@ struct Entry<H> {
 pub(crate) struct Node {
     /// The place in the keys that this node looks at, or [`LISTED`].
     pub(crate) at: u32,
-    /// To what has a 0 there, and to what has a 1; of a [`LISTED`] one, to the one before and the one after.
+    /// Links to the subtree with a 0 there, and to that with a 1; of a [`LISTED`] node, to the previous and the next.
     pub(crate) links: [Link; 2],
 }
 
 impl Node {
-    /// Of an entry that has no node.
+    /// Node of an entry without one.
     const LONE: Node = Node { at: EVERYWHERE, links: [Link::NONE; 2] };
 }
 
-/// Where a link is stored.
+/// Storage of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     Root,
     Under(u32, bool),
 }
 
-/// `at` of an entry in a list of equal keys, but for the origin.
+/// `at` of an entry in a list of equal keys, except for the origin.
 pub(crate) const LISTED: u32 = u32::MAX;
 /// Beyond all places.
 pub(crate) const EVERYWHERE: u32 = u32::MAX - 1;
@@ -141,7 +142,7 @@ impl<K: Keys, V> Tree<K, V> {
         self.value(self.find(key)?)
     }
 
-    /// The same, to be changed.
+    /// The value of the first of the entries with this key, mutable.
     #[inline]
     pub fn get_mut(&mut self, key: K::Key<'_>) -> Option<&mut V> {
         let id = self.find(key)?;
@@ -159,7 +160,7 @@ impl<K: Keys, V> Tree<K, V> {
         self.values.get(id.index())?.as_ref()
     }
 
-    /// The value of an entry, to be changed.
+    /// The value of an entry, mutable.
     #[inline]
     pub fn value_mut(&mut self, id: Id) -> Option<&mut V> {
         self.values.get_mut(id.index())?.as_mut()
@@ -192,7 +193,7 @@ impl<K: Keys, V> Tree<K, V> {
         Ok(Id(slot))
     }
 
-    /// The first of the entries with this key; if there is none, one is made.
+    /// The first of the entries with this key; if there is none, a new entry.
     pub fn find_or_insert_with(&mut self, key: K::Key<'_>, make: impl FnOnce() -> V) -> Result<Id, Full> {
         match self.find(key) {
             Some(id) => Ok(id),
@@ -200,7 +201,7 @@ impl<K: Keys, V> Tree<K, V> {
         }
     }
 
-    /// Removes all entries, and gives the memory back.
+    /// Removes all entries, and frees the memory.
     pub fn clear(&mut self) {
         self.keys.clear();
         self.entries = Vec::new();
@@ -208,7 +209,7 @@ impl<K: Keys, V> Tree<K, V> {
         (self.root, self.free, self.len) = (Link::NONE, Link::NONE, 0);
     }
 
-    /// The leaf at which a key's bits arrive; none in an empty tree.
+    /// The leaf at which a key's bits arrive; [`Link::NONE`] in an empty tree.
     #[inline]
     pub(crate) fn descend(&self, key: K::Key<'_>) -> Link {
         let mut link = self.root;
@@ -219,7 +220,7 @@ impl<K: Keys, V> Tree<K, V> {
         link
     }
 
-    /// The first link on a key's way that leads to a leaf or to a node at `limit` or beyond, and where it is stored.
+    /// The first link on a key's path that leads to a leaf or to a node at `limit` or beyond, and its place.
     fn reach(&self, key: K::Key<'_>, limit: u32) -> (Place, Link) {
         let (mut place, mut link) = (Place::Root, self.root);
         while link.is_inner() {
@@ -293,7 +294,7 @@ impl<K: Keys, V> Tree<K, V> {
         Ok(slot)
     }
 
-    /// Gives a slot back, whose value has been taken.
+    /// Frees a slot, whose value has been taken.
     pub(crate) fn vacate(&mut self, slot: u32) {
         if self.keys.release(&self.entries[slot as usize].held) {
             let used = self.entries.iter_mut().zip(&self.values).filter(|(_, value)| value.is_some());

@@ -1,10 +1,10 @@
-//! Keys and handles that somebody chose to do harm.
+//! Keys and handles chosen to do harm.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use terse_ceb::*;
 
-/// Each key is the one before and one byte more: the deepest tree that its bytes allow.
+/// Each key is the one before and one byte more: the deepest tree for its bytes.
 #[test]
 fn keys_that_begin_with_one_another() {
     let longest = vec![0u8; 3_000];
@@ -51,7 +51,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     assert_eq!(slices.len(), 1);
 }
 
-/// Handles of removed entries find nothing, or the entry that has their place now.
+/// Handles of removed entries find nothing, or the present entry of their slot.
 #[test]
 fn old_handles_do_no_harm() {
     let mut tree = U32Tree::default();

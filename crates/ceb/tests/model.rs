@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use std::ops::Bound::{Excluded, Unbounded};
 use terse_ceb::*;
 
-/// What the model needs to know of a kind of keys: an owned form that is ordered as the tree orders them.
+/// Needs of the model for a kind of keys: an owned form that is ordered as the tree orders them.
 trait Kind: Keys + Clone {
     type Owned: Ord + Clone + Debug;
     fn lend(key: &Self::Owned) -> Self::Key<'_>;
@@ -139,7 +139,7 @@ struct Pair<K: Kind> {
 enum Step<T> {
     Insert(T),
     InsertOnce(T),
-    /// Of the entries in order, the one at this fraction of their number.
+    /// The entry at this fraction of their number, in order.
     Remove(u16),
     Clear,
 }
@@ -200,7 +200,7 @@ impl<K: Kind> Pair<K> {
         }
     }
 
-    /// Everything that can be asked is asked.
+    /// Compares the results of all look-ups.
     fn compare(&self, probes: &[K::Owned]) {
         let all: Vec<_> = self.model.iter().flat_map(|(k, list)| list.iter().map(|e| (k.clone(), *e))).collect();
         let (tree, model) = (&self.tree, &self.model);
@@ -230,7 +230,7 @@ impl<K: Kind> Pair<K> {
         }
     }
 
-    /// Of the keys that `is_prefix_of` accepts, the one that is longest.
+    /// The longest of the keys that `is_prefix_of` accepts.
     fn compare_prefixes<L: Ord>(
         &self,
         probes: &[K::Owned],
@@ -255,12 +255,12 @@ fn run<K: Kind>(keys: K, steps: &[Step<K::Owned>], probes: &[K::Owned]) -> Pair<
     pair
 }
 
-/// Few values, so that keys come again, at both ends and around the middle.
+/// Few values, so that keys repeat, at both ends and around the middle.
 fn number() -> impl Strategy<Value = u64> + Clone {
     prop_oneof![0..8u64, (0..8u64).prop_map(|n| u64::MAX - n), (0..64u32).prop_map(|n| 1 << n), any::<u64>()]
 }
 
-/// Zero bytes, common beginnings, and cases of one letter.
+/// Zero bytes, common prefixes, and cases of one letter.
 fn text() -> impl Strategy<Value = Vec<u8>> + Clone {
     let byte = prop::sample::select(&b"\0\0aAbB\x7f\x80\xff@`"[..]);
     let short = prop::collection::vec(byte.clone(), 0..5);

@@ -3,11 +3,11 @@
 use crate::keys::Keys;
 use crate::tree::Full;
 
-/// The keys of a tree of blocks whose length the compiler knows.
+/// Keys of a tree of blocks whose length is known at compile time.
 #[derive(Clone, Default, Debug)]
 pub struct Blocks<const N: usize>;
 
-/// The keys of a tree of blocks whose length the program learns.
+/// Keys of a tree of blocks whose length is known at run time.
 #[derive(Clone, Debug)]
 pub struct Slices {
     length: usize,
@@ -44,19 +44,19 @@ impl<const N: usize> Keys for Blocks<N> {
 }
 
 impl Slices {
-    /// For keys of so many bytes, at most [`Slices::MAX_LENGTH`]; other keys are never found, and not inserted.
+    /// Creates the keys of so many bytes, at most [`Slices::MAX_LENGTH`]; other keys are never found, and not inserted.
     pub fn new(length: usize) -> Slices {
         Slices { length: length.min(Slices::MAX_LENGTH), bytes: Vec::new() }
     }
 
-    /// The greatest length of a key: 16 MiB.
+    /// Limit of a key's length: 16 MiB.
     pub const MAX_LENGTH: usize = 1 << 24;
 }
 
 impl Keys for Slices {
     type Key<'a> = &'a [u8];
 
-    /// A key is where its entry's slot says.
+    /// A key's address follows from its entry's slot.
     type Held = ();
 
     #[inline]
@@ -86,7 +86,7 @@ impl Keys for Slices {
         bit(key, at)
     }
 
-    /// A key of another length differs at the front, or where the shorter one ends.
+    /// A key of another length differs at the front, or where the shorter ends.
     fn differ(a: &[u8], b: &[u8]) -> Option<u32> {
         differ(a, b)
     }

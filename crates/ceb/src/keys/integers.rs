@@ -13,17 +13,17 @@ pub struct Integers<T>(PhantomData<T>);
 pub trait Integer: Copy + Eq {
     /// The bit at a place, counted from the highest.
     fn bit(self, at: u32) -> bool;
-    /// How many bits at the front are the same.
+    /// Number of equal bits at the front.
     fn common(self, other: Self) -> u32;
-    /// Without what comes after the first so many bits.
+    /// Clears all but the first `bits` bits.
     fn truncate(self, bits: u8) -> Self;
-    /// The number of its bits.
+    /// Number of its bits.
     const BITS: u8;
-    /// The same in words of 32 bits, so that 20 bytes hold a node and 64 bits, not 24.
+    /// The same as 32-bit integers, so that a node and 64 bits take 20 bytes, not 24.
     type Held: Copy + Debug + 'static;
-    /// To what is held.
+    /// Converts to the held form.
     fn write(self) -> Self::Held;
-    /// From what is held.
+    /// Converts from the held form.
     fn read(held: Self::Held) -> Self;
 }
 

@@ -1,13 +1,13 @@
-//! Networks: two places a bit, of which the first says whether the prefix goes on there.
+//! Networks: two places a bit, of which the first is 1 if the prefix goes on there.
 //!
-//! So a network comes before those inside it, and an address, which is a prefix of full length, passes on its way all the networks
-//! that it is in.
+//! So a network comes before those inside it, and an address, which is a prefix of full length, passes on its path all
+//! the networks that contain it.
 
 use crate::keys::{Integer, Keys, Prefixed};
 use crate::tree::Full;
 use std::marker::PhantomData;
 
-/// The first bits of an address: a network, or an address when it has them all.
+/// First bits of an address: a network, or an address when it has all bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Prefix<A> {
     bits: A,
@@ -19,23 +19,23 @@ pub struct Prefix<A> {
 pub struct Prefixes<A>(PhantomData<A>);
 
 impl<A: Integer> Prefix<A> {
-    /// The network of an address; what comes after `length` bits is dropped.
+    /// Network of an address; the bits after `length` are dropped.
     pub fn new(address: A, length: u8) -> Prefix<A> {
         let length = length.min(A::BITS);
         Prefix { bits: address.truncate(length), length }
     }
 
-    /// One address.
+    /// Network of a single address.
     pub fn host(address: A) -> Prefix<A> {
         Prefix { bits: address, length: A::BITS }
     }
 
-    /// Its first address.
+    /// First address of the network.
     pub fn address(self) -> A {
         self.bits
     }
 
-    /// The number of its bits.
+    /// Number of its bits.
     pub fn length(self) -> u8 {
         self.length
     }
@@ -61,7 +61,7 @@ impl<A: Integer> Keys for Prefixes<A> {
     #[inline]
     fn side(key: Prefix<A>, at: u32) -> bool {
         let bit = at >> 1;
-        // Bits after a prefix's end are zero, which is what stands there.
+        // Bits after a prefix's end are zero, as the places there.
         bit < u32::from(key.length) && (Prefixes::<A>::is_end(at) || key.bits.bit(bit))
     }
 

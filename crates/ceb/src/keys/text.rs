@@ -1,10 +1,10 @@
 //! Byte strings of any length: sixteen places a byte, of which nine are used.
 //!
-//! The first place of a byte says whether the string goes on there; the next eight are the byte's bits, the highest one first.
-//! So an end is less than any byte, zero bytes are bytes like others, and no string is a part of another.
+//! The first place of a byte is 1 if the string goes on there; the next eight are the byte's bits, the highest first.
+//! So an end is less than any byte, zero bytes are ordinary bytes, and no string is a prefix of another.
 //!
-//! The strings of a tree lie one behind the other in one buffer, each after its length. What is released stays there until it is
-//! more than what is used; then the buffer is written anew.
+//! The strings of a tree are stored one after the other in one buffer, each after its length. Released strings stay
+//! there until they exceed the used ones; then the buffer is rewritten.
 
 use crate::keys::{Keys, Prefixed, common};
 use crate::tree::Full;
@@ -13,28 +13,29 @@ use crate::tree::Full;
 #[derive(Clone, Default, Debug)]
 pub struct Text {
     bytes: Vec<u8>,
-    /// How many of the bytes belong to nobody.
+    /// Number of the buffer's bytes that belong to no entry.
     released: usize,
     opening: Opening,
 }
 
-/// What all keys of a tree begin with, as far as eight bytes: names that are made after one pattern differ late, and a key that does
-/// not fit the pattern is told from them without a way down. Removal leaves it as it is, which may be shorter than it could be.
+/// Common prefix of all keys of a tree, up to eight bytes: names made after one pattern differ late, and a key that
+/// does not fit the pattern is rejected without a descent. Removal leaves it as it is, which may be shorter than
+/// possible.
 #[derive(Clone, Copy, Default, Debug)]
 struct Opening {
     bytes: u64,
-    /// Ones where a key must agree.
+    /// Mask with ones where a key must agree.
     mask: u64,
     /// Whether there was a key.
     known: bool,
 }
 
 impl Opening {
-    /// Becomes what a further key shares with it.
+    /// Narrows the prefix to the part that a further key shares.
     fn meet(&mut self, key: &[u8]) {
         let (bytes, mask) = opening(key);
         if self.known {
-            // Whole bytes, the first one lowest: those below the first that differs.
+            // Whole bytes, the first lowest: those below the first that differs.
             let differ = (self.bytes ^ bytes) | !(self.mask & mask);
             self.mask = 1u64.checked_shl(differ.trailing_zeros() & !7).map_or(u64::MAX, |bit| bit - 1);
         } else {
@@ -44,13 +45,13 @@ impl Opening {
 
     #[inline]
     fn fits(self, key: &[u8]) -> bool {
-        // A key that is shorter than the opening differs in length from all that are held.
+        // A key that is shorter than the opening differs in length from all held keys.
         let (bytes, mask) = opening(key);
         (self.bytes ^ bytes) & self.mask == 0 && mask & self.mask == self.mask
     }
 }
 
-/// The first eight bytes, and ones where there are any.
+/// First eight bytes, and a mask with ones where there are any.
 #[inline]
 fn opening(key: &[u8]) -> (u64, u64) {
     if let Some(bytes) = key.first_chunk() {
@@ -60,21 +61,21 @@ fn opening(key: &[u8]) -> (u64, u64) {
     (bytes, (1 << (8 * key.len())) - 1)
 }
 
-/// The keys of a tree in which the case of ASCII letters is ignored; they are kept as they came.
+/// Keys of a tree in which the case of ASCII letters is ignored; they are kept as they came.
 #[derive(Clone, Default, Debug)]
 pub struct Caseless(Text);
 
-/// The longest key.
+/// Limit of a key's length, in bytes.
 const MAX_LENGTH: usize = 1 << 24;
-/// A length that does not fit in one byte follows in four.
+/// A length that does not fit in a byte follows in four.
 const LONG: u8 = 255;
-/// Less than this is not worth a new buffer.
+/// Released bytes below which a new buffer is not worth its time.
 const TOLERATED: usize = 4096;
 
 impl Keys for Text {
     type Key<'a> = &'a [u8];
 
-    /// Where its length is.
+    /// Offset of its length in the buffer.
     type Held = u32;
 
     #[inline]
@@ -223,7 +224,7 @@ fn read(bytes: &[u8], start: u32) -> &[u8] {
     }
 }
 
-/// How many bytes a string takes in the buffer.
+/// Number of bytes of a string in the buffer.
 fn stored(length: usize) -> usize {
     length + if length < usize::from(LONG) { 1 } else { 5 }
 }
