@@ -5,19 +5,19 @@ use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::time::{Duration, Instant};
 
-/// Where `terse --to` and the packaged file show the console.
+/// Default URL of the console: that of `terse --to` and the packaged file.
 pub(crate) const USUAL: &str = "http://127.0.0.1:8404/";
-/// Time that a request may take.
+/// Time limit of a request.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes of an answer that are read.
+/// Limit of an answer, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
-/// Servers of an answer.
+/// Limit of servers in an answer.
 const PAGE: usize = 200;
 /// A hint for a 403 without a reason.
 const STRANGER: &str = "without a user it knows 'localhost' and addresses; 'console ADDRESS host NAME' adds a name";
-/// Time that all requests of a look may take together.
+/// Time limit of all requests of a look together.
 const LOOK: Duration = Duration::from_secs(15);
-/// Servers that are shown.
+/// Limit of shown servers.
 pub(crate) const MOST_SERVERS: usize = 10_000;
 
 /// A console.
@@ -29,7 +29,7 @@ pub(crate) struct Console {
     authorization: Option<String>,
 }
 
-/// Why there is nothing to show.
+/// Reason why there is nothing to show.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Wrong {
     #[error("{0} is no address of a console: http://[USER:PASSWORD@]HOST:PORT/")]
@@ -48,7 +48,7 @@ pub(crate) enum Wrong {
     Terminal(#[from] std::io::Error),
 }
 
-/// What was seen at one time.
+/// Figures of one look.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Seen {
     pub(crate) summary: Summary,
@@ -166,7 +166,7 @@ struct Page {
     next: Option<usize>,
 }
 
-/// Servers of a backend, and what becomes of them.
+/// Servers of a backend, and the change of them.
 #[derive(Clone, Serialize, PartialEq, Eq, Debug)]
 pub(crate) struct Order {
     pub(crate) backend: String,
@@ -190,7 +190,7 @@ fn clean<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error>
     Ok(plain(&Option::<String>::deserialize(deserializer)?.unwrap_or_default()))
 }
 
-/// A text whose signs draw nothing but themselves. Signs that turn the direction of a line are among the others.
+/// Text with only printable characters that do not change the direction of a line.
 fn plain(text: &str) -> String {
     let is_other = |sign: char| {
         sign.is_control() || matches!(sign, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -198,13 +198,13 @@ fn plain(text: &str) -> String {
     text.chars().map(|sign| if is_other(sign) { '?' } else { sign }).collect()
 }
 
-/// A URL as it may be said: without the user and the password.
+/// A URL for messages: without the user and the password.
 fn said(url: &str) -> String {
     let (scheme, rest) = url.find("://").map_or(("", url), |at| url.split_at(at + 3));
     plain(&format!("{scheme}{}", rest.rsplit_once('@').map_or(rest, |(_, host)| host)))
 }
 
-/// A user and a password, whose signs `%40` are `@`.
+/// A user and a password, with `%40` and its like decoded.
 fn decoded(text: &str) -> Vec<u8> {
     let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let [first, after @ ..] = rest {
@@ -226,7 +226,7 @@ impl Console {
         let rest = url.strip_prefix("http://").ok_or_else(wrong)?;
         let (place, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
         let (user, host) = place.rsplit_once('@').map_or((None, place), |(user, host)| (Some(user), host));
-        // A password with a slash of its own would end the host early, and be said.
+        // A password with a slash of its own would end the host early, and be shown.
         let is_sound =
             !host.is_empty() && !path.contains('@') && rest.chars().all(|sign| !sign.is_whitespace() && !sign.is_control());
         if !is_sound {
@@ -250,7 +250,7 @@ impl Console {
         &self.base
     }
 
-    /// All there is to see now.
+    /// Fetches all current figures.
     pub(crate) fn look(&self) -> Result<Seen, Wrong> {
         let summary: Summary = self.get("summary")?;
         let (until, mut servers, mut from) = (Instant::now() + LOOK, Vec::new(), Some(0));
@@ -267,7 +267,7 @@ impl Console {
         Ok(Seen { summary, servers })
     }
 
-    /// Changes servers; how many.
+    /// Changes servers; returns their number.
     pub(crate) fn order(&self, order: &Order) -> Result<u64, Wrong> {
         let body = serde_json::to_vec(order).map_err(|error| self.strange(&error))?;
         let mut request = self.agent.post(self.url("server")).header("Content-Type", "application/json");
@@ -300,7 +300,7 @@ impl Console {
             200 => serde_json::from_slice(&body).map_err(|error| self.strange(&error)),
             401 => Err(Wrong::User(self.base.clone())),
             _ => {
-                // A page, and no reason: the console does not know the name that it was reached by.
+                // A page, and no reason: the console does not accept the name by which it was reached.
                 let silent = if status == 403 { STRANGER } else { "no reason" };
                 let said = serde_json::from_slice(&body).map_or_else(|_| silent.into(), |refusal: Refusal| refusal.error);
                 Err(Wrong::Refused(self.base.clone(), status, said))
@@ -320,7 +320,7 @@ pub(crate) mod tests {
     use std::net::{SocketAddr, TcpListener};
     use std::thread::JoinHandle;
 
-    /// A server that gives these answers, one a connection, and tells what it was asked.
+    /// A server that gives these answers, one a connection, and returns the requests.
     pub(crate) fn serving(answers: Vec<String>) -> (SocketAddr, JoinHandle<Vec<String>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

@@ -3,7 +3,7 @@
 //! ```text
 //! keys ──> State ──> view::draw ──> terminal
 //!            ^  └──> an order to servers ──> Console
-//!            └── what the console said, every two seconds <── Console (a thread)
+//!            └── answers of the console, every two seconds <── Console (a thread)
 //! ```
 //!
 //! Invariants:
@@ -21,8 +21,8 @@ use api::Console;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-/// Shows a process until the user leaves, or once where `--once` is said or the output is no terminal. Ends with 0, with 1 where the console
-/// does not answer, and with 2 where the words are wrong.
+/// Shows a process until the user leaves, or once with `--once` or if the output is no terminal. Returns 0, 1 where the
+/// console does not answer, and 2 where the arguments are wrong.
 pub fn run(words: impl Iterator<Item = String>) -> ExitCode {
     let (mut once, mut url) = (false, None);
     for word in words {

@@ -4,7 +4,7 @@ use crate::api::{Reason, Seen, Server, Summary};
 use std::fmt::Write;
 use terse_admin::numbers::{age, bytes, micros, percent};
 
-/// Lines of everything that is seen.
+/// Lines of all figures of a look.
 pub(crate) fn text(seen: &Seen) -> String {
     let Seen { summary, servers } = seen;
     let mut out = format!("{}\n{}\n", process(summary), saved(summary));
@@ -50,7 +50,7 @@ pub(crate) fn process(summary: &Summary) -> String {
     )
 }
 
-/// Bytes that were sent, and those that would have been.
+/// Bytes sent, and bytes without compression.
 pub(crate) fn saved(summary: &Summary) -> String {
     let sent = summary.sent;
     let spared = sent.before.saturating_sub(sent.bytes);

@@ -1,4 +1,4 @@
-//! The state of the screen, and what keys make of it.
+//! State of the screen, and the effects of keys.
 
 use crate::api::{Order, Seen, Server};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -58,7 +58,7 @@ pub(crate) enum Wish {
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) seen: Seen,
-    /// The reason that nothing newer was seen.
+    /// Reason for the lack of newer figures.
     pub(crate) trouble: Option<String>,
     pub(crate) address: String,
     pub(crate) mode: Mode,
@@ -74,7 +74,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Takes what the console has said.
+    /// Takes the console's figures.
     pub(crate) fn take(&mut self, seen: Seen) {
         self.ticked.retain(|(backend, name)| seen.servers.iter().any(|server| server.backend == *backend && server.name == *name));
         let under = self.servers().get(self.row).map(|server| (server.backend.clone(), server.name.clone()));
@@ -106,7 +106,7 @@ impl State {
         shown
     }
 
-    /// Does what a key says.
+    /// Carries out a key's action.
     pub(crate) fn press(&mut self, key: KeyEvent) -> Wish {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             return Wish::Leave;
@@ -206,7 +206,7 @@ fn named(server: &Server) -> (&str, &str) {
     (&server.backend, &server.name)
 }
 
-/// What is down comes first, then what is on its way, what was taken out, and what is up.
+/// Rank of a state: servers that are down come first, then those in transition, those taken out, and those that are up.
 fn rank(state: &str) -> u8 {
     match state {
         state if state.starts_with("DOWN") => 0,

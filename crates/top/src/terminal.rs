@@ -1,4 +1,4 @@
-//! The terminal: keys, a thread that looks at the console, and the screen.
+//! Terminal: keys, a thread that looks at the console, and the screen.
 
 use crate::api::{Console, Order, Seen, Wrong};
 use crate::state::{State, Wish};
@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
-/// Time between two looks.
+/// Interval of looks.
 const EVERY: Duration = Duration::from_secs(2);
-/// Time that a key or an answer is waited for before the other is looked at.
+/// Time limit of a wait for a key or an answer before the other is looked at.
 const MOMENT: Duration = Duration::from_millis(50);
 
 /// Orders to the thread.
@@ -25,7 +25,7 @@ enum Ask {
 /// Its answers.
 enum Tell {
     Seen(Result<Seen, Wrong>),
-    /// Servers that were changed, and why others were not.
+    /// Number of servers that were changed, and the reason why others were not.
     Changed(u64, Option<Wrong>),
 }
 
@@ -102,7 +102,7 @@ fn run(
     }
 }
 
-/// Does what is asked for, until nothing more can be.
+/// Carries out requests, until no more can come.
 fn attend(console: &Console, asked: &Receiver<Ask>, tell: &Sender<Tell>) {
     for ask in asked {
         if let Ask::Change(orders) = ask {
@@ -117,7 +117,7 @@ fn attend(console: &Console, asked: &Receiver<Ask>, tell: &Sender<Tell>) {
     }
 }
 
-/// Gives orders until one is refused. What was changed before that stays.
+/// Gives orders until one is refused. Earlier changes stay.
 fn carry_out(console: &Console, orders: &[Order]) -> (u64, Option<Wrong>) {
     let mut changed = 0_u64;
     for order in orders {

@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph, Row, Table, TableState};
 use terse_admin::numbers::{bytes, micros};
 
-/// Draws all of it, into whatever room there is.
+/// Draws the screen, into whatever room there is.
 pub(crate) fn draw(frame: &mut Frame<'_>, state: &State) {
     let lines = head(state);
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(frame.area().height.saturating_sub(4));
@@ -56,7 +56,7 @@ fn head(state: &State) -> Vec<Line<'_>> {
 
 fn servers(frame: &mut Frame<'_>, area: Rect, state: &State) {
     let shown = state.servers();
-    // Only rows that are seen are made; the first line is the head.
+    // Only visible rows are made; the first line is the head.
     let room = usize::from(area.height.saturating_sub(1)).max(1);
     let first = (state.row + 1).saturating_sub(room);
     let rows = shown.iter().skip(first).take(room).map(|server| {
@@ -65,7 +65,7 @@ fn servers(frame: &mut Frame<'_>, area: Rect, state: &State) {
         cells[0] = format!("{}{}", if is_ticked { "× " } else { "  " }, cells[0]);
         Row::new(cells).style(style(&server.state))
     });
-    // Columns that a narrow terminal has no room for go, from the right.
+    // Columns that do not fit a narrow terminal are left out, from the right.
     let mut used = 0;
     let fits = |width: &&u16| {
         used += **width + 1;
@@ -82,7 +82,7 @@ fn servers(frame: &mut Frame<'_>, area: Rect, state: &State) {
     frame.render_stateful_widget(table, area, &mut place);
 }
 
-/// Widths of columns; the first takes what is left.
+/// Widths of columns; the first takes the rest.
 const WIDTHS: [u16; 8] = [20, 9, 8, 14, 8, 5, 9, 6];
 
 fn style(server: &str) -> Style {
