@@ -1,7 +1,7 @@
 //! `console` in `global`: a statistics page on an address of its own, in one line.
 //!
 //! It is short for a few lines of a `listen` section, which [`Consoles::lines`] writes and the program reads after its
-//! files: there is only one implementation of the page.
+//! files. So there is only one implementation of the page.
 
 use std::fmt::Write;
 use std::net::SocketAddr;

@@ -57,7 +57,7 @@ impl Selection<'_> {
     }
 }
 
-/// Iterator over the rows of a selection, one at a time: those of thousands of servers are too much for one turn of a
+/// Iterator over the rows of a selection, one at a time. Those of thousands of servers are too much for one turn of a
 /// worker, and for memory.
 pub(crate) struct Walk {
     steps: VecDeque<Step>,

@@ -16,8 +16,8 @@
 //! Invariants:
 //! * Choosing, claiming and releasing take no lock unless the server has a `maxconn` that is reached.
 //! * A slot is held by exactly one [`Claim`], also while it travels to a waiter: dropping either at any time loses none.
-//! * A server's state changes only through the pure transitions of [`state`], under one lock of the farm; the order that the
-//!   algorithms walk is rebuilt there and swapped, never edited.
+//! * A server's state changes only through the pure transitions of [`state`], under one lock of the farm. The order
+//!   that the algorithms walk is rebuilt there and swapped, never edited.
 //! * No clock is read on the request path: changes and checks bring their time as an argument.
 
 pub mod address;

@@ -10,8 +10,9 @@
 //! ```
 //!
 //! Invariants:
-//! * A server's number in its farm ([`Server::index`]) is given once. A remembered number finds that server or none: in
-//!   a request whose cookie was read, a session that prefers its last server, a list of servers that failed.
+//! * A server's number in its farm ([`Server::index`]) is given once. A remembered number finds that server or none.
+//!   Such numbers are in a request whose cookie was read, a session that prefers its last server, a list of servers
+//!   that failed.
 //! * A server's slot ([`Server::slot`]), by which workers keep its idle connections, is free again with the last
 //!   reference to the server. A connection holds its server: so no list ever mixes the connections of two servers.
 //! * A holder of a server that has gone may finish with it, as a request that chose it a moment before. The server

@@ -1,4 +1,4 @@
-//! States of servers from a file: what `show servers state` printed before a reload (format version 1).
+//! States of servers from a file: the output of `show servers state` before a reload (format version 1).
 //!
 //! As with HAProxy the configuration decides where it has changed since: on maintenance where `disabled` came or went,
 //! on weights where the line has another one. A server that is no longer checked starts in the state of its line, since

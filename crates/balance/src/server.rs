@@ -277,7 +277,7 @@ impl Server {
             || self.followers().iter().any(|(_, follower)| follower.upgrade().is_some_and(|follower| !follower.is_gone()))
     }
 
-    /// Its number in statistics.
+    /// Number in statistics.
     pub fn id(&self) -> u32 {
         self.id
     }

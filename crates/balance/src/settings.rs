@@ -25,7 +25,7 @@ pub struct FarmSettings {
     pub hash: Hash,
     /// The servers, in order.
     pub servers: Vec<ServerSettings>,
-    /// Their names.
+    /// Names of the servers.
     pub names: HashSet<Arc<str>>,
     /// Names of the servers whose lines set `id`, by that number.
     pub numbered: HashMap<u32, Arc<str>>,
@@ -41,7 +41,7 @@ pub struct FarmSettings {
     pub persist: bool,
     /// Requests and expectations of a health check.
     pub probe: Probe,
-    /// `timeout check`: for what follows the connection; connecting then has its own time.
+    /// `timeout check`: time after the connection; connecting then has its own time.
     pub check_timeout: Option<Duration>,
     /// The converters of `balance log-hash`, and their place in the configuration.
     pub log_hash: Option<(Arc<str>, Place)>,
@@ -92,7 +92,7 @@ impl Setting for FarmSettings {
 /// Source of the states of servers when the process starts.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum StateSource {
-    /// Their lines.
+    /// The servers' lines.
     #[default]
     None,
     /// The file of the process.
@@ -406,8 +406,8 @@ impl Default for PoolSettings {
 }
 
 impl ServerSettings {
-    /// Whether checks to this place use TLS, where their own line does not set it: as `check-ssl` sets, or as requests
-    /// do where both go to the same place.
+    /// Whether checks to this place use TLS, where their own line does not set it. They do as `check-ssl` sets, or as
+    /// requests do where both go to the same place.
     pub fn checks_over_tls(&self) -> bool {
         self.tls.check.unwrap_or(self.tls.enabled && self.check.port.is_none() && self.check.address.is_none())
     }

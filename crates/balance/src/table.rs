@@ -391,7 +391,7 @@ impl Table {
     }
 
     /// The shard of a key. A client that chooses keys which all fall into one shard makes workers wait for each other,
-    /// no more: within it, keys are found by an unpredictable hash.
+    /// no more. Within the shard, keys are found by an unpredictable hash.
     fn shard(&self, key: &[u8]) -> &Shard {
         let mixed = key.iter().fold(key.len() as u64, |hash, byte| (hash.rotate_left(5) ^ u64::from(*byte)).wrapping_mul(MIX));
         &self.shards[(mixed >> 32) as usize & (self.shards.len() - 1)]

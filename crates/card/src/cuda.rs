@@ -14,7 +14,7 @@
 //! So a batch fills while others are in flight, and its size is that of the jobs that came meanwhile.
 //!
 //! Invariants:
-//! * The only copies are over the bus: the device reads bodies from the segments that terse received them into, and
+//! * The only copies are over the bus. The device reads bodies from the segments that terse received them into, and
 //!   writes its output into the slots that terse reads. Both are pinned as far as bodies reach.
 //! * The device may write only to the slot of a job that it has. Segments are pinned for reading.
 //! * An error that leaves the device's context unusable ends the process, after its jobs were answered: the keeper

@@ -1,4 +1,4 @@
-//! A card's process that follows a script, for tests: nothing that it does may lose an order, end an order twice, or
+//! A card's process that follows a script, for tests. Nothing that it does may lose an order, end an order twice, or
 //! bring bytes from beyond its slot.
 #![allow(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! ISA-L's igzip (`libisal.so.2`), if it is installed: deflate for the lowest levels, on the processor's vector units.
 //!
-//! A level here is igzip's level whose output is no larger than zlib's of that number, on text; binary records
+//! A level here is igzip's level whose output is no larger than zlib's of that number, on text. Binary records
 //! (kennedy.xls) are 2.4 % larger at level 1. Bytes (nanoseconds a byte):
 //!
 //! ```text
@@ -14,7 +14,7 @@
 //! ```
 //!
 //! At levels 1 and 2 our own coder takes long texts first, which is quicker. Beyond these levels libdeflate's output is
-//! smaller than igzip can make it. It is used for whole bodies: as a stream it would need its 82 KB of state and 332 KB
+//! smaller than igzip can make it. It is used for whole bodies. As a stream it would need its 82 KB of state and 332 KB
 //! of tables for each body that waits for its server.
 //!
 //! Source: the declarations of igzip_lib.h 2.30; the fields up to the internal state are the library's interface.

@@ -388,8 +388,8 @@ impl Incarnation {
     }
 }
 
-/// Number of descriptors that an engine takes at most, nearly always: a segment for each body that is lent to or
-/// copied, and the sockets and the memory of its process and its keeper.
+/// Number of descriptors that an engine takes at most, nearly always. They are a segment for each body that is lent to
+/// or copied, and the sockets and the memory of its process and its keeper.
 pub fn descriptors(settings: &EngineSettings) -> usize {
     settings.jobs() * (LENT_PER_JOB + 1) + PROCESS_DESCRIPTORS
 }

@@ -1,7 +1,7 @@
 //! Requirements of a tree for a kind of keys.
 //!
 //! A key is a sequence of bits, its places counted from the front. The kind defines the meaning of a bit. Keys that can
-//! begin with one another need places for "the key goes on", so that the shorter comes first and no key is a prefix of
+//! begin with one another need places for "the key goes on". So the shorter comes first and no key is a prefix of
 //! another.
 
 pub(crate) mod blocks;
@@ -15,8 +15,8 @@ use std::fmt::Debug;
 
 /// A kind of keys, and the state that the keys of a tree share.
 ///
-/// The held part of a key is kept beside its node, on the path of every descent: the key itself if it is small and of
-/// one size, or its address in memory.
+/// The held part of a key is kept beside its node, on the path of every descent. It is the key itself if that is small
+/// and of one size, or the key's place in memory.
 ///
 /// Two keys are equal, or there is a first place at which [`Keys::side`] differs; the key with `false` is the lesser.
 /// Places are less than 2^32 - 2. The trees of this crate are right for any kind that keeps this contract; for others

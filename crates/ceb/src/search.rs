@@ -86,8 +86,8 @@ impl<K: Keys, V> Tree<K, V> {
         }
     }
 
-    /// The first link on a key's path that leads to a leaf or to a node at `limit` or beyond, and the last links that
-    /// were left aside on the path, to the left and to the right.
+    /// The first link on a key's path that leads to a leaf or to a node at `limit` or beyond. With it, the last links
+    /// that were left aside on the path, to the left and to the right.
     fn beside(&self, key: K::Key<'_>, limit: u32) -> (Link, [Link; 2]) {
         let (mut link, mut aside) = (self.root(), [Link::NONE; 2]);
         while link.is_inner() {

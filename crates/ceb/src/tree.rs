@@ -49,8 +49,8 @@ use crate::link::{Id, Link};
 /// A compact elastic binary tree of keys of one kind, each with a value.
 ///
 /// Equal keys may be inserted several times; they stay in the order of their insertion. A look-up of an entry costs a
-/// descent: at most as many steps as a key has bits, and about the logarithm of the number of entries when keys are
-/// spread.
+/// descent. That has at most as many steps as a key has bits, and about the logarithm of the number of entries when
+/// keys are spread.
 #[derive(Clone, Debug)]
 pub struct Tree<K: Keys, V> {
     root: Link,
@@ -62,8 +62,8 @@ pub struct Tree<K: Keys, V> {
     pub(crate) values: Vec<Option<V>>,
 }
 
-/// There is no room: 2^30 entries, 4 GiB of text, or one key that is too long (16 MiB of text; in a tree of slices, any other
-/// length than theirs).
+/// There is no room: 2^30 entries, 4 GiB of text, or a key that is too long. The limit is 16 MiB of text; in a tree of
+/// slices, any length but theirs is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
 

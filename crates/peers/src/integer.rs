@@ -1,5 +1,5 @@
-//! Integers of the peers protocol: one byte up to 239; larger ones have the high bits set in the first byte, and go on in steps of
-//! seven bits, the lowest first.
+//! Integers of the peers protocol: one byte up to 239. Larger ones have the high bits set in the first byte, and go on
+//! in steps of seven bits, the lowest first.
 
 /// Appends a number.
 pub(crate) fn put(n: u64, to: &mut Vec<u8>) {

@@ -1,4 +1,4 @@
-//! The compressor: `deflate` and what belongs to it.
+//! The compressor: `deflate` and its kin.
 
 pub mod api;
 mod header;

@@ -1,9 +1,9 @@
 //! `libterse_z.so`: the API of zlib 1.3 over terse's coders, for other programs.
 //!
 //! zlib's compressor gets a body in pieces and works through them as they come. This one gathers its input, as its
-//! contract allows (`deflate` with `Z_NO_FLUSH` may keep input "to maximize compression"), and codes it as a whole when
-//! it must: at `Z_FINISH`, at a flush, or when the stream's memory is full. A body that fits there is coded in one go,
-//! in a fraction of zlib's time and to no more bytes.
+//! contract allows (`deflate` with `Z_NO_FLUSH` may keep input "to maximize compression"). It codes the input as a
+//! whole when it must: at `Z_FINISH`, at a flush, or when the stream's memory is full. A body that fits there is coded
+//! in one go, in a fraction of zlib's time and to no more bytes.
 //!
 //! Its decompressor is our own too ([`terse_deflate::decode`]): quicker than zlib's, in no more memory.
 //!
@@ -16,8 +16,8 @@
 //!
 //! Invariants:
 //! * All data of a stream is in memory by its own `zalloc`: a compressor in one piece, a decompressor in two, the
-//!   second for its window when there is something to keep. A program that drops that memory without `deflateEnd` or
-//!   `inflateEnd` loses nothing else.
+//!   second for its window. A decompressor has a window when there is something to keep. A program that drops that
+//!   memory without `deflateEnd` or `inflateEnd` loses nothing else.
 //! * It is no larger than zlib documents: `(1 << (windowBits + 2)) + (1 << (memLevel + 9))` and some 6 kilobytes less
 //!   than zlib's own state beside it; `(1 << windowBits)` and 7 kilobytes.
 //! * There is no thread, no signal handler, no file and no lock here; coders belong to threads, so that `fork` is harmless.

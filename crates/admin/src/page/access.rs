@@ -71,7 +71,7 @@ pub(super) fn challenge(realm: &str) -> Answer {
 }
 
 /// Whether this request may change servers, if they may be changed at all. It must have been made by a page of this
-/// host; and where no password is required and it comes from this machine, its Host must name this machine. A
+/// host. Where no password is required and it comes from this machine, its Host must also name this machine. A
 /// stranger's page whose name resolves to 127.0.0.1 is of the same host as this one in every browser's eyes (DNS
 /// rebinding), but not by its name.
 pub(super) fn is_allowed_to_change(stream: &Stream, settings: &PageSettings) -> bool {

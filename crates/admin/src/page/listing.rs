@@ -1,4 +1,4 @@
-//! Rows for a client, a piece at a time: a worker with thousands of servers serves its other clients between two
+//! Rows for a client, a piece at a time. A worker with thousands of servers serves its other clients between two
 //! pieces, and a client that reads slowly holds no more than one.
 
 use crate::context::Context;

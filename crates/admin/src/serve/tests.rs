@@ -207,7 +207,7 @@ fn other_sockets_hand_nothing_over() {
     });
 }
 
-/// A process that leaves answers what it has accepted, closes what only waits for a command, and accepts nothing more.
+/// A process that leaves answers the commands of accepted clients, closes idle connections, and accepts nothing more.
 #[test]
 fn what_was_accepted_is_answered() {
     run(async {

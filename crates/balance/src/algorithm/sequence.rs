@@ -1,8 +1,8 @@
 //! Order of turns in a weighted round robin.
 //!
-//! Each server appears in proportion to its weight, spread as evenly as whole turns allow: after any number of turns,
+//! Each server appears in proportion to its weight, spread as evenly as whole turns allow. After any number of turns,
 //! each has had its share to within one turn. That is the schedule of pfair (Baruah, Cohen, Plaxton, Varvel 1996) on
-//! one processor: the `k`th turn of a server with share `w / W` may come from turn `k W / w` on and must come before
+//! one processor: the `k`th turn of a server with share `w / W` may come from turn `k W / w` on. It must come before
 //! turn `(k + 1) W / w`. Of the servers that may come, the one with the earliest bound is taken. Servers of equal
 //! weight take turns in the order of the configuration.
 
@@ -39,7 +39,7 @@ pub(super) fn spread(shares: &[(u32, u32)]) -> Vec<u32> {
 /// same server. `divisor` is the common divisor of all of the backend's weights, up or not.
 ///
 /// Each turn adds a server's weight to its score. The first whose score has passed the sum of the weights takes the
-/// turn and pays that sum; when none has, the first that has not paid in advance does.
+/// turn and pays that sum. When none has, the first that has not paid in advance does.
 pub(super) fn table(shares: &[(u32, u32)], divisor: u32) -> Vec<u32> {
     let weights: Vec<i64> = shares.iter().map(|(_, weight)| i64::from((weight / divisor.max(1)).max(1))).collect();
     let total: i64 = weights.iter().sum();

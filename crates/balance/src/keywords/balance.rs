@@ -1,4 +1,4 @@
-//! `balance` and what belongs to it.
+//! `balance` and its kin.
 
 use super::{done, in_back, set, settings, switch};
 use crate::algorithm::settings::{Balance, Hash, HashAffinity, HashFunction, HashKey, HashMethod, KeyPart, UriKey};

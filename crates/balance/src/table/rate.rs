@@ -12,8 +12,8 @@
 //!                                            now
 //! ```
 //!
-//! The reported number is the current period's events and that part of the previous one's that a window of one period
-//! still covers, as if they had come evenly. Times are milliseconds of 32 bits, and wrap.
+//! The reported number is the current period's events and a part of the previous one's. The part is that which a window
+//! of one period still covers, as if the events had come evenly. Times are milliseconds of 32 bits, and wrap.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};

@@ -18,7 +18,7 @@ pub struct Text {
     opening: Opening,
 }
 
-/// Common prefix of all keys of a tree, up to eight bytes: names made after one pattern differ late, and a key that
+/// Common prefix of all keys of a tree, up to eight bytes. Names made after one pattern differ late, and a key that
 /// does not fit the pattern is rejected without a descent. Removal leaves it as it is, which may be shorter than
 /// possible.
 #[derive(Clone, Copy, Default, Debug)]

@@ -1,9 +1,9 @@
 //! Pieces of a deflate stream (RFC 1951): by terse's own coder, libdeflate, whose streams are opened at their end
 //! ([`crate::seam`]), and zlib-rs.
 //!
-//! A level is a promise on size: no more bytes than gzip's own level of that number. The levels that keep it at the
-//! least cost, in bytes, with pieces of a megabyte (the Canterbury corpus as one tar, which is eight pieces for terse's
-//! own; 60 MB of an image of /usr):
+//! A level is a promise on size: no more bytes than gzip's own level of that number. The table shows the levels that
+//! keep it at the least cost, in bytes, with pieces of a megabyte. The inputs are the Canterbury corpus as one tar,
+//! which is eight pieces for terse's own, and 60 MB of an image of /usr:
 //!
 //! ```text
 //!            gzip                    libdeflate                  terse's own
@@ -42,8 +42,8 @@ fn own_level(level: u8) -> u8 {
     level.saturating_add(u8::from(level > 1)).clamp(*terse_deflate::LEVELS.start(), *terse_deflate::LEVELS.end())
 }
 
-/// The least level of our own coder that is taken, also for the first where that pays: our own first would leave more bytes than
-/// libdeflate's in not much less time.
+/// The least level of our own coder that is used, also for the first where that pays. Our own first would leave more
+/// bytes than libdeflate's in not much less time.
 const LEAST_OWN: u8 = 2;
 
 struct Usual {

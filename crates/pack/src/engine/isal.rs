@@ -1,5 +1,5 @@
-//! Pieces of a deflate stream by the machine's quick code for low levels (ISA-L), where it is installed: whole streams
-//! that are opened at their ends, as libdeflate's are.
+//! Pieces of a deflate stream by the machine's quick code for low levels (ISA-L), where it is installed. They are whole
+//! streams that are opened at their ends, as libdeflate's are.
 //!
 //! There is one level, igzip's 3: the least that keeps the promise of gzip's `-1`. In bytes, with pieces of a megabyte,
 //! and nanoseconds a byte on one core:

@@ -22,7 +22,8 @@ struct State {
 }
 
 /// # Safety
-/// As zlib's: `strm` points to a stream whose allocator is set or null, `window` to `1 << window_bits` bytes, `version` to a string.
+/// As zlib's: `strm` points to a stream whose allocator is set or null, `window` to `1 << window_bits` bytes, and
+/// `version` to a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn inflateBackInit_(
     strm: z_streamp,
@@ -71,7 +72,8 @@ pub unsafe extern "C" fn inflateBack(
 ) -> c_int {
     let (Some(take), Some(give)) = (take, give) else { return Z_STREAM_ERROR };
     guarded(|| {
-        // SAFETY: as the caller vouches; a state of that kind is one that `inflateBackInit_` has made, and the stream is the program's.
+        // SAFETY: as the caller vouches. A state of that kind is one that `inflateBackInit_` has made, and the stream
+        // is the program's.
         let (state, next_in, avail_in) = unsafe {
             if !Tag::is(strm, Kind::INFLATE_BACK) {
                 return Z_STREAM_ERROR;

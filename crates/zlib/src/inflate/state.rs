@@ -249,7 +249,7 @@ unsafe fn place(stream: *mut z_stream, state: &State) -> Option<*mut State> {
 /// State of a stream, if it has a state of this library.
 ///
 /// # Safety
-/// `stream` is null or points to a `z_stream`, whose state is null or one of this library's; the state is not used
+/// `stream` is null or points to a `z_stream`, whose state is null or one of this library's. The state is not used
 /// elsewhere as long as the result is used.
 pub(super) unsafe fn load<'a>(stream: *const z_stream) -> Option<&'a mut State> {
     // SAFETY: as the caller vouches; a state of the right kind is one that `create` has made.

@@ -27,8 +27,8 @@ pub(super) struct Call<'a> {
     pub(super) state: &'a mut State,
     pub(super) input: Input<'a>,
     pub(super) room: &'a mut [u8],
-    /// Bytes of output in this call, the number of them in the checksum, and the number to be left out of the window:
-    /// with the right checksum, as in zlib, the stream is over.
+    /// Bytes of output in this call, the number of them in the checksum, and the number to be left out of the window.
+    /// With the right checksum, as in zlib, the stream is over.
     given: usize,
     summed: usize,
     settled: usize,
