@@ -84,7 +84,7 @@ pub(crate) enum Mode {
     Single,
     /// Lines are answered until the client goes.
     Interactive,
-    /// The same, with a prompt before each line.
+    /// Lines are answered until the client goes, each after a prompt.
     Prompt,
 }
 

@@ -37,7 +37,7 @@ use tokio::task::JoinSet;
 pub struct Office {
     /// HAProxy's version, in the form that programs compare.
     pub version: String,
-    /// The same with the version of this program, as lists of processes show it.
+    /// Version of HAProxy with that of this program, as lists of processes show it.
     pub listed: String,
     /// Process ID of the master.
     pub pid: u32,

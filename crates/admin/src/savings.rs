@@ -39,7 +39,7 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// From bytes sent, and of them bytes before and after compression.
+    /// Computes the totals from bytes sent, and of them bytes before and after compression.
     pub(crate) fn new(bytes: u64, bytes_in: u64, bytes_out: u64) -> Sent {
         Sent { bytes, before: bytes.saturating_add(bytes_in).saturating_sub(bytes_out) }
     }

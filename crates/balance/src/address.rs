@@ -13,7 +13,7 @@ use tokio::net::{TcpStream, UnixStream};
 pub enum Address {
     /// TCP over IPv4 or IPv6.
     Ip(SocketAddr),
-    /// The same, in part taken from the client's destination.
+    /// TCP over IP, the destination taken in part from the client's.
     AsAsked(Destination),
     /// A unix socket's path.
     Unix(PathBuf),

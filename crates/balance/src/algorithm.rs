@@ -52,7 +52,7 @@ pub(crate) struct Roster {
     pub(crate) usable: Vec<u32>,
     /// Usable servers, each in proportion to its weight.
     sequence: Vec<u32>,
-    /// For `hash-type consistent`.
+    /// Ring of `hash-type consistent`.
     ring: Option<Ring>,
     /// Servers with a weight that are up: active ones, and backups, used or not.
     pub(crate) up: (u32, u32),

@@ -141,7 +141,7 @@ impl Counters {
     }
 }
 
-/// As many as a machine usually gives to a proxy, and one more that all further threads share.
+/// Number of lanes: as many as a machine usually gives to a proxy, and one more that all further threads share.
 pub(crate) const LANES: usize = 17;
 const SHARED_LANE: usize = LANES - 1;
 

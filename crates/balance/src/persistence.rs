@@ -307,9 +307,9 @@ fn edit(fields: &mut Fields, change: impl Fn(&[u8]) -> Option<Vec<u8>>) {
     }
 }
 
-/// Between the server's cookie and the rest, with `prefix`.
+/// Delimiter between the server's cookie and the rest, with `prefix`.
 const PREFIX_DELIMITER: u8 = b'~';
-/// Between the server's cookie and dates.
+/// Delimiter between the server's cookie and dates.
 const DATE_DELIMITER: u8 = b'|';
 
 #[cfg(test)]

@@ -102,7 +102,7 @@ fn set(socket: impl AsFd, option: i32, key: &Key) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Without the password.
+/// Output without the password.
 impl fmt::Debug for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Signature")

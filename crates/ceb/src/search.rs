@@ -121,7 +121,7 @@ impl<K: Keys, V> Tree<K, V> {
 }
 
 impl<K: Prefixed, V> Tree<K, V> {
-    /// Of the entries whose key is a prefix of this key, the first of the longest key.
+    /// First entry of the longest key that is a prefix of this key.
     pub fn longest_prefix(&self, key: K::Key<'_>) -> Option<Id> {
         let leaf = self.descend(key);
         if leaf.is_none() {

@@ -127,7 +127,7 @@ struct Codes {
 struct Code {
     /// Entry for each ending of the bits to come; 0 where the code is longer, or there is none.
     fast: [u16; 1 << FAST_BITS],
-    /// For longer codes: number of codes of each length, and all symbols in order.
+    /// Table for longer codes: number of codes of each length, and all symbols in order.
     counts: [u16; MAX_BITS + 1],
     symbols: Vec<u16>,
 }

@@ -62,7 +62,7 @@ pub fn unpack(form: Form, input: &mut Input<'_>, sink: &mut dyn Write) -> Result
     Ok(unpacked)
 }
 
-/// The same, but leaves the data after the last member unread.
+/// Decompresses like [`unpack`], but leaves the data after the last member unread.
 ///
 /// # Errors
 /// Those of [`unpack`].

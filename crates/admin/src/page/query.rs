@@ -9,7 +9,7 @@ pub(super) struct Query {
     pub(super) up: bool,
     /// Whether servers in maintenance are left out.
     pub(super) no_maint: bool,
-    /// Whether the page reloads itself.
+    /// Whether the page may reload itself.
     pub(super) refresh: bool,
     /// Text that names of shown proxies contain.
     pub(super) scope: Option<String>,

@@ -24,9 +24,9 @@ pub(super) enum What {
     Responses,
     /// 1 for the current state, 0 for the others.
     State,
-    /// The same for the status of the last check.
+    /// 1 for the status of the last check, 0 for the others.
     Check,
-    /// The same for the agent's last check.
+    /// 1 for the status of the agent's last check, 0 for the others.
     Agent,
     /// Numbers of servers in each state.
     ServerStates,

@@ -238,7 +238,7 @@ pub(super) struct Action {
 pub(super) enum ConnectTls {
     No,
     Yes(StepTls),
-    /// As the server's line sets.
+    /// TLS as the server's line sets it.
     AsServer {
         name: Option<String>,
     },

@@ -82,7 +82,7 @@ impl Known {
 
 /// Far more than there are servers.
 const MOST_NAMES: usize = 1 << 20;
-/// As many as peers have servers, and room for those that come and go.
+/// Limit of names from peers: as many as peers have servers, and room for those that come and go.
 const MOST_LEARNT_NAMES: usize = 4096;
 /// Names of servers are shorter.
 const MOST_LEARNT_BYTES: usize = 256;

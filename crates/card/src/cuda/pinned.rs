@@ -95,7 +95,7 @@ unsafe impl Send for Pinned {}
 unsafe impl Sync for Pinned {}
 
 impl Pinned {
-    /// For a mapping that outlives the value.
+    /// Creates a handle of a mapping that outlives the value.
     pub(super) fn new(gpu: &Arc<Gpu>, base: *mut u8, most: usize, access: Access) -> Pinned {
         Pinned { base: base.cast(), most: most.next_multiple_of(PAGE), access, pinned: Mutex::new(0), gpu: gpu.clone() }
     }

@@ -19,7 +19,7 @@ pub trait Integer: Copy + Eq {
     fn truncate(self, bits: u8) -> Self;
     /// Number of its bits.
     const BITS: u8;
-    /// The same as 32-bit integers, so that a node and 64 bits take 20 bytes, not 24.
+    /// Held form: 32-bit integers, so that a node and 64 bits take 20 bytes, not 24.
     type Held: Copy + Debug + 'static;
     /// Converts to the held form.
     fn write(self) -> Self::Held;

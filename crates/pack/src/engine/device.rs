@@ -196,7 +196,7 @@ fn wait<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// As the largest pieces of other engines.
+/// Limit of a piece: as the largest of other engines.
 const MAX_PIECE_BYTES: usize = 4 << 20;
 /// zlib's highest level.
 const MAX_LEVEL: u8 = 9;
