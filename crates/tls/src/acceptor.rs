@@ -1,11 +1,11 @@
-//! TLS to clients: what a `bind` line comes to.
+//! TLS to clients: the compiled form of a `bind` line's TLS settings.
 //!
 //! ```text
-//! hello -> its name -> Names -> a context of the certificates that have it (one of each kind of key) -> the handshake goes on with it
+//! hello -> server name -> Names -> a context of its certificates (one of each kind of key) -> the handshake goes on with it
 //! ```
 //!
-//! The first context is where sessions and the keys of tickets live. A session belongs to the name that its client has asked for: under
-//! another one a handshake is made anew (RFC 6066 section 3).
+//! The first context holds the sessions and the keys of tickets. A session belongs to the name that its client has asked
+//! for: under another name a handshake is made anew (RFC 6066 section 3).
 
 use crate::certificate::{Certificate, Unusable, check_dates};
 use crate::context;
@@ -64,9 +64,10 @@ impl fmt::Debug for Acceptor {
 }
 
 impl Acceptor {
-    /// Reads what a line of a frontend names and makes its contexts. Everything that is wrong is said; there is none if anything is.
+    /// Reads the files that a line of a frontend names, and makes its contexts. All faults are reported; `None` if there is
+    /// any.
     ///
-    /// `http`: the connections carry HTTP, so that only protocols are offered that are spoken.
+    /// `http`: the connections carry HTTP, so that only protocols that the proxy speaks are offered.
     pub fn build(
         tls: &BindTls,
         http: bool,
@@ -167,29 +168,29 @@ impl Acceptor {
         Some(acceptor)
     }
 
-    /// What names would lead to with these files.
+    /// The contexts that names would lead to with these files.
     pub(crate) fn prepare(&self, files: &Files, global: &Global) -> Result<Offer, Unusable> {
         let Acceptor { tls, http, strict, place, counts, authority, .. } = self;
         let (http, strict, authority) = (*http, *strict, authority.as_ref());
         Offer::make(&Terms { tls, http, strict, place, files, global, counts, authority }, Some(&self.offer()))
     }
 
-    /// Lets names lead there from now on.
+    /// Replaces the contexts that names lead to, from now on.
     pub(crate) fn adopt(&self, offer: Offer) {
         self.offer.store(Arc::new(offer));
     }
 
-    /// What its handshakes have come to.
+    /// Counts of its handshakes.
     pub fn counts(&self) -> &HandshakeCounts {
         &self.counts
     }
 
-    /// What names lead to.
+    /// The contexts that names lead to now.
     pub(crate) fn offer(&self) -> Arc<Offer> {
         self.offer.load_full()
     }
 
-    /// Whether its contexts have anything of that.
+    /// Whether its contexts use any of the files that changed.
     pub(crate) fn uses(&self, touched: &Touched<'_>) -> bool {
         let offer = self.offer();
         match touched {
@@ -235,7 +236,7 @@ impl Acceptor {
     }
 }
 
-/// Who signs the certificates that are made, if any are. What is wrong is said.
+/// Authority that signs the certificates that are made, if any are. Faults are reported.
 fn authority(tls: &BindTls, global: &Global, place: &Place, diagnostics: &mut Diagnostics) -> Result<Option<Arc<Authority>>, ()> {
     let Some(file) = &tls.ca_sign_file else {
         if tls.generates {
@@ -256,14 +257,14 @@ fn authority(tls: &BindTls, global: &Global, place: &Place, diagnostics: &mut Di
         .map_err(|Unusable(reason)| diagnostics.alert(&file.place, format!("'ca-sign-file': {reason}")))
 }
 
-/// What sessions are named after: words that they were made under, and whether their records may be compressed. One that compressed cannot
-/// be gone on with where that is forbidden: OpenSSL would end the handshake.
+/// Name of the sessions of a context: a hash of the words that they were made under, and of whether their records may be
+/// compressed. A session that compressed cannot be resumed where compression is forbidden: OpenSSL would end the handshake.
 pub(crate) fn session_name(words: &[u8], compresses: bool) -> [u8; 32] {
     let ending: &[u8] = if compresses { b", records" } else { b"" };
     openssl::sha::sha256(&[words, ending].concat())
 }
 
-/// What every context of a line has.
+/// Builds a context with the settings that all contexts of a line share.
 fn common(own: &Own, global: &Global, http: bool, sessions: &[u8]) -> Result<SslContextBuilder, Unusable> {
     let mut context = context::builder(SslMethod::tls_server(), &own.common, global, Version::Tls12)?;
     strength::set_ciphers(&mut context, own)?;
@@ -306,7 +307,7 @@ fn mode(own: &Own) -> SslVerifyMode {
     }
 }
 
-/// The protocols that are offered, and those that a line names and nobody here speaks.
+/// The protocols that are offered, and those that a line names and the proxy does not speak.
 fn protocols(own: &Own, http: bool) -> (Vec<Box<str>>, Vec<Box<str>>) {
     let spoken = |name: &str| !http || alpn::is_http(name);
     match &own.alpn {
@@ -339,8 +340,8 @@ fn first(
     context.set_session_cache_size(i32::try_from(global.cache_size).unwrap_or(i32::MAX));
     raw::on_missing_session(&mut context, || bump(&COUNTERS.cache_misses));
     raw::set_session_lifetime(&mut context, u32::try_from(global.lifetime.as_secs()).unwrap_or(u32::MAX));
-    // OpenSSL makes room for the extensions of a hello by what this context knows, before another one takes its place: no context may
-    // know more of its own than this one, or it would look behind that room.
+    // OpenSSL makes room for the extensions of a hello by this context's list, before another context takes its place: no
+    // context may have more extensions of its own than this one, or OpenSSL would look past that room.
     let silent = |_: &mut SslRef, _: ExtensionContext, _: Option<(usize, &X509Ref)>| Ok(None::<Vec<u8>>);
     let added = context.add_custom_ext(TIMESTAMPS, timestamped(), silent, |_, _, _, _| Ok(()));
     added.map_err(|_| Unusable("OpenSSL takes no timestamps of certificates".into()))?;
@@ -393,7 +394,7 @@ pub(crate) fn choice(own: &Own, terms: &Terms<'_>, certificates: &[&Certificate]
         }
     }
     trusted(&mut context, own, terms)?;
-    // Of several certificates the client's ciphers choose one, and with it what is beside it.
+    // Of several certificates the client's ciphers choose one, and with it the files beside it.
     let answers = certificates.iter().filter_map(|certificate| Some((certificate.leaf.clone(), certificate.answer()?.ok()?)));
     let answers: Vec<_> = answers.collect();
     if !answers.is_empty() {
@@ -416,7 +417,7 @@ pub(crate) fn choice(own: &Own, terms: &Terms<'_>, certificates: &[&Certificate]
                 // TLS 1.3: of a chain, the certificate itself.
                 Some((0, shown)) => timestamps.iter().find(|(_, leaf, _)| *shown == **leaf),
                 Some(_) => None,
-                // No log has seen what was made here.
+                // No log has seen a certificate that was made here.
                 None if generated::is_given(ssl) => None,
                 // The connection has no certificate yet that could be asked for, but a key that it will sign with.
                 None if timestamps.len() == 1 => timestamps.first(),
@@ -442,7 +443,7 @@ pub(crate) fn choice(own: &Own, terms: &Terms<'_>, certificates: &[&Certificate]
     })
 }
 
-/// Where timestamps of certificates are asked for and sent.
+/// Messages in which timestamps of certificates are asked for and sent.
 fn timestamped() -> ExtensionContext {
     ExtensionContext::CLIENT_HELLO
         | ExtensionContext::TLS1_2_SERVER_HELLO
@@ -461,7 +462,7 @@ fn dh_parameters(bits: u32) -> Option<Dh<Params>> {
     Dh::from_pqg(prime.ok()?, None, BigNum::from_u32(2).ok()?).ok()
 }
 
-/// Whom clients' certificates must come from.
+/// Sets the authorities that clients' certificates must come from.
 fn trusted(context: &mut SslContextBuilder, own: &Own, terms: &Terms<'_>) -> Result<(), Unusable> {
     let base = terms.global.ca_base.as_deref();
     let find = |kind: TrustKind, file: &Option<FileName>| {
@@ -484,7 +485,7 @@ fn trusted(context: &mut SslContextBuilder, own: &Own, terms: &Terms<'_>) -> Res
     Ok(())
 }
 
-/// What sessions of lines without words of their own belong to.
+/// Session context of lines without words of their own.
 pub(crate) const SESSIONS: &[u8] = b"terse";
 
 /// RFC 6962 section 3.3.1: the number of the extension.

@@ -25,8 +25,8 @@ pub(crate) fn wire<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
     bytes
 }
 
-/// Whether HTTP/1 can be spoken under that name: under any but those of HTTP's other versions. Names of somebody's own mean what both ends
-/// say that they mean, which is HTTP/1 here as in HAProxy.
+/// Whether HTTP/1 can be spoken under that name: under any but those of HTTP's other versions. Private names mean anything
+/// that both ends agree on, which is HTTP/1 here as in HAProxy.
 fn is_http1(name: &str) -> bool {
     !OTHERS.contains(&name) && !["h2-", "h3-", "hq-", "spdy/"].iter().any(|begin| name.starts_with(begin))
 }
@@ -36,7 +36,7 @@ pub fn is_http(name: &str) -> bool {
     name == "h2" || is_http1(name)
 }
 
-/// What is offered to clients where nothing is said.
+/// Protocols that are offered to clients where the configuration names none.
 pub(crate) const USUAL: [&str; 2] = ["h2", "http/1.1"];
 
 const OTHERS: &[&str] = &["h2", "h2c", "h3"];

@@ -1,4 +1,4 @@
-//! What an authority answers about a certificate's state (OCSP, RFC 6960): for which certificate it is, and what it says.
+//! Answers of an authority about a certificate's state (OCSP, RFC 6960): the certificate that each is for, and its content.
 
 use crate::certificate::{Unusable, said};
 use crate::der::{self, Element, INTEGER, OBJECT, OCTETS, SEQUENCE};
@@ -9,17 +9,17 @@ use openssl::sha::sha1;
 use openssl::x509::X509;
 use std::fmt::Write as _;
 
-/// Which certificate is meant (`CertID`, RFC 6960 section 4.1.1): its number, and hashes of its issuer's name and key.
+/// Identifier of a certificate (`CertID`, RFC 6960 section 4.1.1): its number, and hashes of its issuer's name and key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct CertificateId(Vec<u8>);
 
 impl CertificateId {
-    /// That of a certificate, by SHA-1, which is what answers have.
+    /// The identifier of a certificate, by SHA-1, which is the hash that answers have.
     pub(crate) fn new(leaf: &X509, issuer: &X509) -> Option<CertificateId> {
         let (leaf, issuer) = (leaf.to_der().ok()?, issuer.to_der().ok()?);
         let [serial, name, _] = parts(&leaf)?;
         let [_, _, key] = parts(&issuer)?;
-        // The bits of the key, without how many of the last byte's are not used.
+        // The bits of the key, without the count of unused bits of the last byte.
         let bits = der::elements(key.content).nth(1)?.content.get(1..)?;
         let algorithm = [der::encode(OBJECT, SHA1), der::encode(0x05, b"")].concat();
         let id = [
@@ -31,7 +31,8 @@ impl CertificateId {
         Some(CertificateId(der::encode(SEQUENCE, &id.concat())))
     }
 
-    /// That of an answer. A hash has no parameters, which are written as NULL or not at all (RFC 5754 section 2): here always as NULL.
+    /// The identifier in an answer. A hash has no parameters, which are written as NULL or not at all (RFC 5754 section 2):
+    /// here always as NULL.
     fn parse(content: &[u8]) -> Option<CertificateId> {
         let mut parts = der::elements(content);
         let hash = der::elements(parts.next()?.content).next().filter(|hash| hash.tag == OBJECT)?;
@@ -64,29 +65,29 @@ impl CertificateId {
 /// An answer that can be given to clients.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// Of which certificate it speaks.
+    /// Identifier of its certificate.
     pub(crate) id: CertificateId,
     /// In DER.
     pub(crate) der: Vec<u8>,
     single: Single,
 }
 
-/// What it says of that certificate (`SingleResponse`, RFC 6960 section 4.2.1).
+/// The part of an answer about that certificate (`SingleResponse`, RFC 6960 section 4.2.1).
 #[derive(Debug)]
 struct Single {
     /// Whether its authority knows the certificate: as good, or as revoked.
     is_known: bool,
-    /// Since when that is so (thisUpdate).
+    /// Time from which the state holds (thisUpdate).
     since: String,
-    /// When there is a newer one (nextUpdate), if it says that.
+    /// Time of the next answer (nextUpdate), if one is given.
     until: Option<String>,
 }
 
 impl Answer {
-    /// Reads one.
+    /// Parses an answer.
     ///
     /// # Errors
-    /// It is none, or one that its authority could not give.
+    /// The bytes are no answer, or one that its authority could not give.
     pub(crate) fn parse(der: Vec<u8>) -> Result<Answer, Unusable> {
         let bad = |reason: &str| Unusable(format!("OCSP response: {reason}"));
         let response = OcspResponse::from_der(&der).map_err(|error| bad(&said(&error)))?;
@@ -99,7 +100,7 @@ impl Answer {
         }
     }
 
-    /// The same of one that is to be given to clients from now on.
+    /// Parses an answer that is to be given to clients from now on.
     ///
     /// # Errors
     /// It does not know the certificate, or its time has not come, or is over, or as good as over.
@@ -118,17 +119,17 @@ impl Answer {
         }
     }
 
-    /// Whether there is no newer one yet: clients refuse a site that gives an older one, and not one that gives none.
+    /// Whether no newer answer is due yet: clients refuse a site that gives an older one, and not one that gives none.
     pub(crate) fn is_current(&self, now_s: i64) -> bool {
         self.until_s().is_some_and(|until| until > now_s)
     }
 
-    /// Since when it is so, in seconds since 1970.
+    /// Time from which the state holds, in seconds since 1970.
     pub(crate) fn since_s(&self) -> Option<i64> {
         seconds(&self.single.since)
     }
 
-    /// When there is a newer one, in seconds since 1970.
+    /// Time of the next answer, in seconds since 1970.
     pub(crate) fn until_s(&self) -> Option<i64> {
         seconds(self.single.until.as_deref()?)
     }
@@ -142,17 +143,17 @@ fn seconds(time: &str) -> Option<i64> {
     Some(i64::from(passed.days) * 86_400 + i64::from(passed.secs))
 }
 
-/// How far the clocks of authorities and clients may be from ours.
+/// Tolerated difference between the clocks of authorities or clients and ours, in seconds.
 pub(crate) const SKEW_S: i64 = 300;
 
-/// What an answer says, as OpenSSL writes it. Nothing if it is none.
+/// The text of an answer, as OpenSSL writes it. `None` if it is none.
 pub(crate) fn text(der: &[u8]) -> Option<String> {
     let text = raw::answer_text(&*OcspResponse::from_der(der).ok()?)?;
     // An empty line would end the answer of a command.
     Some(text.lines().filter(|line| !line.trim().is_empty()).flat_map(|line| [line, "\n"]).collect())
 }
 
-/// The certificate that an answer speaks of, if it is one, and what it says.
+/// The certificate that an answer is about, if it is an answer, and its content.
 fn single(der: &[u8]) -> Option<(CertificateId, Single)> {
     let first = |bytes: &'_ [u8]| -> Option<Vec<u8>> { der::elements(bytes).next().map(|element| element.content.to_vec()) };
     // OCSPResponse { status, [0] { ResponseBytes { type, BasicOCSPResponse { ResponseData ... } } } }
@@ -160,7 +161,7 @@ fn single(der: &[u8]) -> Option<(CertificateId, Single)> {
     let bytes = first(der::elements(&response).nth(1)?.content)?;
     let basic = first(der::elements(&bytes).nth(1).filter(|octets| octets.tag == OCTETS)?.content)?;
     let data = first(&basic)?;
-    // What stands before the list of responses has other tags: a version, who answers, when.
+    // Before the list of responses stand parts with other tags: a version, the responder, a time.
     let list = der::elements(&data).find(|part| part.tag == SEQUENCE)?;
     let mut responses = der::elements(list.content);
     let one = responses.next()?;

@@ -1,4 +1,4 @@
-//! A certificate, what leads up from it, and its key: read from files, checked to belong together.
+//! A certificate, the chain above it, and its key: read from files, checked to belong together.
 
 mod draft;
 
@@ -22,25 +22,25 @@ use std::sync::Arc;
 
 /// A certificate that can be shown.
 pub(crate) struct Certificate {
-    /// The file, or what else it is called by.
+    /// The file, or another name that it is called by.
     pub(crate) path: PathBuf,
-    /// Itself.
+    /// The certificate itself.
     pub(crate) leaf: X509,
-    /// Those above it, in order, without it.
+    /// The certificates above it, in order, without it.
     pub(crate) chain: Vec<X509>,
     /// The file of `issuers-chain-path` that these come from.
     pub(crate) chain_path: Option<PathBuf>,
-    /// Its key; none: it is only there for others' signatures, those of tokens.
+    /// Its key; `None`: the certificate only verifies the signatures of others, those of tokens.
     pub(crate) key: Option<PKey<Private>>,
     /// Diffie-Hellman parameters of the file.
     pub(crate) dh: Option<Arc<Dh<Params>>>,
     /// An answer of its authority about its state, in DER (RFC 6960).
     pub(crate) ocsp: Option<Vec<u8>>,
-    /// Who has signed it, where it was named apart.
+    /// The certificate of its issuer, where it was named apart.
     pub(crate) issuer: Option<X509>,
     /// Timestamps of logs that have seen it, as TLS carries them (RFC 6962 section 3.3).
     pub(crate) timestamps: Option<Arc<[u8]>>,
-    /// What was read for it.
+    /// The files that were read for it.
     pub(crate) sources: Sources,
 }
 
@@ -56,20 +56,20 @@ pub(crate) enum Keyed {
 /// The files that a certificate was read from.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Sources {
-    /// Itself and its chain.
+    /// The certificate and its chain.
     pub(crate) certificate: Option<PathBuf>,
     /// Its key.
     pub(crate) key: Option<PathBuf>,
     /// The answer about its state.
     pub(crate) ocsp: Option<PathBuf>,
-    /// Who has signed it.
+    /// The certificate of its issuer.
     pub(crate) issuer: Option<PathBuf>,
     /// Timestamps.
     pub(crate) timestamps: Option<PathBuf>,
 }
 
 impl Sources {
-    /// Whether each file that is named here has been read there, too.
+    /// Whether each file that is named here has been read for `read` too.
     pub(crate) fn are_among(&self, read: &Sources) -> bool {
         let parts = |of: &Sources| [&of.certificate, &of.key, &of.ocsp, &of.issuer, &of.timestamps].map(Clone::clone);
         parts(self).iter().zip(parts(read)).all(|(named, read)| named.is_none() || *named == read)
@@ -82,7 +82,7 @@ impl fmt::Debug for Certificate {
     }
 }
 
-/// Why a file is of no use. The text names the file and the reason, and never what is in it.
+/// Reason why a file is of no use. The text names the file and the reason, and never any of its content.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Unusable(pub(crate) String);
 
@@ -93,17 +93,17 @@ impl Unusable {
 }
 
 impl Certificate {
-    /// Reads a file and what stands beside it.
+    /// Reads a file and the files beside it.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first fault.
     pub(crate) fn load(path: &Path, global: &Global, issuers: &Issuers) -> Result<Certificate, Unusable> {
         let beside = |extension: &str, read: bool| read.then(|| beside(path, extension, global));
         let ocsp = beside("ocsp", global.extra.ocsp).filter(|file| file.is_file());
         let sources = Sources {
             certificate: Some(path.to_owned()),
             key: beside("key", global.extra.key),
-            // Who has signed it is of interest to those who have an answer.
+            // The issuer is of interest only where there is an answer.
             issuer: beside("issuer", global.extra.issuer && ocsp.is_some()).filter(|file| file.is_file()),
             ocsp,
             timestamps: beside("sctl", global.extra.sctl).filter(|file| file.is_file()),
@@ -114,7 +114,7 @@ impl Certificate {
     /// Reads a certificate from these files; the key is in the first one, or in its own, which goes first if it `overrides`.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first fault.
     pub(crate) fn load_from(
         path: &Path,
         mut sources: Sources,
@@ -162,12 +162,12 @@ impl Certificate {
         names
     }
 
-    /// What it is called in answers about its state; none where nobody knows who has signed it.
+    /// Its identifier in answers about its state; `None` where the issuer is not known.
     pub(crate) fn id(&self) -> Option<CertificateId> {
         id(&self.leaf, &self.chain, self.issuer.as_ref())
     }
 
-    /// Who has signed it.
+    /// The certificate of its issuer.
     pub(crate) fn issued_by(&self) -> Result<&X509, ErrorStack> {
         issued_by(&self.leaf, &self.chain, self.issuer.as_ref()).ok_or_else(ErrorStack::get)
     }
@@ -187,15 +187,15 @@ impl Certificate {
         fresh.and_then(|_| self.answer().transpose()).err()
     }
 
-    /// Whether those who are shown it will take it now, as far as its dates say.
+    /// Whether its peers will accept it now, as far as its dates go.
     ///
     /// # Errors
-    /// Why they will not, unless `global` takes it nevertheless.
+    /// The reason why they will not, unless `global` takes it nevertheless.
     pub(crate) fn check_dates(&self, global: &Global) -> Result<(), Unusable> {
         check_dates(self.sources.certificate.as_ref().unwrap_or(&self.path), &self.leaf, global)
     }
 
-    /// What kind of key it has: of each kind a context can have one.
+    /// Kind of its key: of each kind a context can have one.
     pub(crate) fn kind(&self) -> Id {
         self.key.as_ref().map_or_else(|| self.leaf.public_key().map_or(Id::RSA, |key| key.id()), |key| key.id())
     }
@@ -204,7 +204,7 @@ impl Certificate {
 /// Whether the time of a certificate has come, and is not over.
 ///
 /// # Errors
-/// Why it cannot be used now, unless `global` takes it nevertheless.
+/// The reason why it cannot be used now, unless `global` takes it nevertheless.
 pub(crate) fn check_dates(path: &Path, leaf: &X509Ref, global: &Global) -> Result<(), Unusable> {
     if global.takes_expired {
         return Ok(());
@@ -240,7 +240,7 @@ pub(crate) struct Issuers {
 }
 
 impl Issuers {
-    /// Reads the files of a folder; one that is no chain is passed over.
+    /// Reads the files of a folder; a file that is no chain is passed over.
     pub(crate) fn load(global: &Global) -> Issuers {
         let files = global.issuers.as_ref().and_then(|folder| std::fs::read_dir(folder).ok());
         let mut paths: Vec<_> = files.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -270,7 +270,7 @@ pub(crate) fn read(path: &Path) -> Result<Secret, Unusable> {
     // There is room for all of it at once: it need not move, and leaves nothing where it was. A device has no length.
     let len = file.metadata().map_or(0, |known| known.len()).min(FILE_BYTES);
     let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or_default());
-    // What never ends, such as a device, must not fill the memory.
+    // A file without an end, such as a device, must not fill the memory.
     let done = file.take(FILE_BYTES + 1).read_to_end(&mut bytes);
     let bytes = Secret::from(bytes);
     done.map_err(failed)?;
@@ -291,7 +291,7 @@ fn beside(path: &Path, extension: &str, global: &Global) -> PathBuf {
     name.into()
 }
 
-/// What OpenSSL says, without what it read: a reason, never data.
+/// OpenSSL's text of an error, without the data that it read: a reason, never data.
 pub(crate) fn said(error: &ErrorStack) -> String {
     let reason = error.errors().first().and_then(openssl::error::Error::reason);
     reason.unwrap_or("OpenSSL gives no reason").to_owned()

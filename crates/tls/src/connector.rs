@@ -1,7 +1,7 @@
-//! TLS to servers: what a `server` line comes to.
+//! TLS to servers: the compiled form of a `server` line's TLS settings.
 //!
-//! One session of before is kept for each server, with the name that it was made under: the next connection that asks for this name
-//! offers it.
+//! A single session of before is kept for each server, with the name that it was made under: the next connection that asks
+//! for this name offers it.
 
 use crate::certificate::Unusable;
 use crate::context;
@@ -33,7 +33,7 @@ use terse_config::{Diagnostics, Place};
 pub struct Connector {
     tls: ServerTls,
     limits: Limits,
-    /// The name that its certificate must have, whatever is asked for.
+    /// Name that its certificate must have, whatever name is asked for.
     verify_host: Option<Asked>,
     verifies: bool,
     /// Protocols that requests offer, as TLS carries them.
@@ -41,12 +41,12 @@ pub struct Connector {
     reuses: bool,
     keeps_secrets: bool,
     securing: ArcSwap<Securing>,
-    /// How often that has changed.
+    /// Number of changes of its context.
     changes: AtomicU32,
     counts: Arc<HandshakeCounts>,
 }
 
-/// What a change of certificates changes.
+/// The parts of a connector that a change of certificates replaces.
 pub(crate) struct Securing {
     context: SslContext,
     kept: Arc<Mutex<Option<Kept>>>,
@@ -66,7 +66,7 @@ impl fmt::Debug for Connector {
     }
 }
 
-/// What a connection is for.
+/// Purpose of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request<'a> {
     /// Requests, or bytes.
@@ -77,13 +77,13 @@ pub enum Request<'a> {
     Http1,
     /// A health check.
     Check {
-        /// What it offers.
+        /// The protocols that it offers.
         protocols: &'a [&'a str],
     },
 }
 
 impl Connector {
-    /// Reads what a line names and makes its context. Everything that is wrong is said; there is none if anything is.
+    /// Reads the files that a line names and makes its context. All faults are reported; `None` if there is any.
     pub fn build(tls: &ServerTls, place: &Place, vault: &Vault, diagnostics: &mut Diagnostics) -> Option<Arc<Connector>> {
         if !vault.read_server(tls, diagnostics) {
             return None;
@@ -91,7 +91,7 @@ impl Connector {
         Connector::enrolled(tls, place, vault, diagnostics)
     }
 
-    /// The same while the process runs: of files nothing counts but what is held of them already.
+    /// The same while the process runs: only files that the vault holds already count.
     pub fn of_held(tls: &ServerTls, place: &Place, vault: &Vault, diagnostics: &mut Diagnostics) -> Option<Arc<Connector>> {
         if tls.common.records == Policy::Allow && !records::was_found() {
             let reason = "'tls-compression allow': only where a line of the configuration says so, too";
@@ -101,7 +101,7 @@ impl Connector {
         Connector::enrolled(tls, place, vault, diagnostics)
     }
 
-    /// One of the vault's from now on, made of the files that it has read.
+    /// Makes a connector of the files that the vault has read, and enrols it there.
     fn enrolled(tls: &ServerTls, place: &Place, vault: &Vault, diagnostics: &mut Diagnostics) -> Option<Arc<Connector>> {
         let mut held = vault.held();
         let connector = Connector::new(tls, held.files(), vault.global());
@@ -129,28 +129,28 @@ impl Connector {
         }))
     }
 
-    /// What would secure connections with these files.
+    /// The context that would secure connections with these files.
     pub(crate) fn prepare(&self, files: &Files, global: &Global) -> Result<Securing, Unusable> {
         secure(&self.tls, files, global)
     }
 
-    /// Lets it secure connections from now on.
+    /// Replaces the context that secures connections, from now on.
     pub(crate) fn adopt(&self, securing: Securing) {
         self.securing.store(Arc::new(securing));
         self.changes.fetch_add(1, Release);
     }
 
-    /// How often what secures connections has changed. Connections of before have shown another certificate, or have trusted others.
+    /// Number of changes of the context. Connections of before have shown another certificate, or have trusted others.
     pub fn changes(&self) -> u32 {
         self.changes.load(Acquire)
     }
 
-    /// What its handshakes have come to, those of checks too.
+    /// Counts of its handshakes, those of checks too.
     pub fn counts(&self) -> &HandshakeCounts {
         &self.counts
     }
 
-    /// Whether its context has anything of that.
+    /// Whether its context uses any of the files that changed.
     pub(crate) fn uses(&self, touched: &Touched<'_>) -> bool {
         let securing = self.securing.load();
         match touched {
@@ -163,7 +163,7 @@ impl Connector {
         }
     }
 
-    /// What is worth saying of a server whose records may be compressed.
+    /// Remarks on a server whose records may be compressed.
     fn remarks(&self) -> Vec<&'static str> {
         if !self.compresses_records() {
             return Vec::new();
@@ -183,7 +183,7 @@ impl Connector {
     /// `hold`, for which checks have no use.
     ///
     /// # Errors
-    /// There is no such name.
+    /// The name is invalid: no server can be asked for it.
     pub fn connect(&self, socket: Socket, name: Option<&str>, request: Request<'_>, hold: Option<Hold>) -> io::Result<Secured> {
         let securing = self.securing.load();
         let mut ssl = Ssl::new(&securing.context)?;
@@ -224,11 +224,11 @@ impl Connector {
         if self.compresses_records() && hold.is_none() && !is_check {
             bump(&COUNTERS.records_no_room);
         }
-        // A session that compresses is gone on with only by a connection that may.
+        // A session that compresses is resumed only by a connection that may compress.
         if self.reuses && self.compresses_records() == hold.is_some() {
             let kept = securing.kept.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(kept) = kept.as_ref().filter(|kept| kept.name == name && raw::is_resumable(&kept.session)) {
-                // One that cannot be offered makes a new one.
+                // A session that cannot be offered makes a new one.
                 let _ = raw::resume(&mut ssl, &kept.session);
             }
         }
@@ -241,11 +241,12 @@ impl Connector {
     }
 }
 
-/// What a server is asked for, or what its certificate must have.
+/// Name that a server is asked for, or that its certificate must have.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Asked {
     Name(Box<str>),
-    /// No name (RFC 6066 section 3): the server is not told, but its certificate must have it (RFC 9110 section 4.3.5).
+    /// No server name (RFC 6066 section 3): the server is not told, but its certificate must have it (RFC 9110 section
+    /// 4.3.5).
     Address(IpAddr),
 }
 
@@ -276,7 +277,7 @@ fn note_address(ssl: &mut SslRef, address: IpAddr) {
     }
 }
 
-/// What a connection was asked for.
+/// The name or address that a connection was asked for.
 fn asked(ssl: &SslRef) -> Option<Asked> {
     let address = (*ADDRESSES).and_then(|index| ssl.ex_data(index)).map(|address| Asked::Address(*address));
     address.or_else(|| ssl.servername(NameType::HOST_NAME).map(|name| Asked::Name(name.into())))

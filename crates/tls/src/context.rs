@@ -1,4 +1,4 @@
-//! What contexts of both sides have in common.
+//! Settings that contexts of both sides have in common.
 
 use crate::certificate::{Certificate, Unusable, said};
 use crate::keylog;
@@ -14,7 +14,7 @@ use openssl::ssl::{SslContext, SslContextBuilder, SslMethod, SslMode, SslOptions
 use openssl::x509::X509;
 use std::sync::{Arc, LazyLock};
 
-/// A context with everything that both sides set. `oldest` is the oldest version where nobody names one.
+/// A context with everything that both sides set. `oldest` is the oldest version where the configuration names none.
 pub(crate) fn builder(method: SslMethod, words: &Common, global: &Global, oldest: Version) -> Result<SslContextBuilder, Unusable> {
     let failed = |error: ErrorStack| Unusable(format!("OpenSSL makes no context: {}", said(&error)));
     let mut context = SslContextBuilder::new(method).map_err(failed)?;
@@ -38,7 +38,7 @@ pub(crate) fn builder(method: SslMethod, words: &Common, global: &Global, oldest
         keylog::listen(&mut context);
     }
     context.set_mode(SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER | SslMode::RELEASE_BUFFERS);
-    // Whom a `ca-file` trusts is not what completes our own chains.
+    // The authorities of a `ca-file` do not complete our own chains.
     context.set_mode(SslMode::NO_AUTO_CHAIN);
     // One system call for a record instead of two.
     context.set_read_ahead(true);
@@ -84,12 +84,12 @@ pub(crate) fn show(context: &mut SslContextBuilder, certificate: &Certificate) -
     Ok(())
 }
 
-/// The certificates of a context, and what each is called.
+/// The certificates of a context, and the name of each.
 type Named = Vec<(X509, Arc<str>)>;
 
 static NAMED: LazyLock<Option<Index<SslContext, Named>>> = LazyLock::new(|| SslContext::new_ex_index().ok());
 
-/// Remembers what the certificates of a context are called.
+/// Remembers the names of the certificates of a context.
 pub(crate) fn name(context: &mut SslContextBuilder, certificates: &[&Certificate]) {
     let named = certificates.iter().map(|shown| (shown.leaf.clone(), shown.path.to_string_lossy().into()));
     if let Some(index) = *NAMED {
@@ -97,14 +97,14 @@ pub(crate) fn name(context: &mut SslContextBuilder, certificates: &[&Certificate
     }
 }
 
-/// What the certificate is called that a connection shows.
+/// Name of the certificate that a connection shows.
 pub(crate) fn name_of_shown(ssl: &SslRef) -> Option<Arc<str>> {
     let (named, shown) = (ssl.ssl_context().ex_data((*NAMED)?)?, shown(ssl)?);
     named.iter().find(|(leaf, _)| **leaf == *shown).map(|(_, name)| name.clone())
 }
 
-/// The certificate that a connection shows. With a session of before none is: then of those that could be, the one of the key that the
-/// session began with.
+/// The certificate that a connection shows. A resumed session shows none: then, of the candidates, the one of the key that
+/// the session began with.
 pub(crate) fn shown(ssl: &SslRef) -> Option<X509> {
     let named = (*NAMED).and_then(|index| ssl.ssl_context().ex_data(index)).filter(|_| ssl.session_reused());
     let began = named.into_iter().flatten().map(|(leaf, _)| leaf).find(|leaf| {

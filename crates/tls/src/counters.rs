@@ -1,4 +1,4 @@
-//! What is counted of all connections of the process.
+//! Counters of all TLS connections of the process.
 
 use crate::secured::Side;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -65,7 +65,7 @@ pub struct Counters {
     pub records_clients: AtomicU64,
     /// Connections to servers whose records were.
     pub records_servers: AtomicU64,
-    /// Handshakes in which a client offered it and a line says `detect` or `allow`.
+    /// Handshakes in which a client offered it and a line has `detect` or `allow`.
     pub records_offered: AtomicU64,
     /// Connections that went without it because there was no room for their state.
     pub records_no_room: AtomicU64,
@@ -75,13 +75,13 @@ pub struct Counters {
     pub records_packed: AtomicU64,
     /// Times that a client asked for another handshake, and was told that there is none.
     pub renegotiations: AtomicU64,
-    /// Times that nothing more was read because the other end did not take TLS's own answers.
+    /// Times that reading was held because the other end did not take TLS's own answers.
     pub reads_held: AtomicU64,
-    /// Connections that were closed because more than may had to wait to be sent.
+    /// Connections that were closed because more had to wait to be sent than may.
     pub overfull: AtomicU64,
 }
 
-/// What the handshakes of one `bind` line or one server have come to.
+/// Counts of the handshakes of one `bind` line or one server.
 #[derive(Default, Debug)]
 pub struct HandshakeCounts {
     /// Complete.
@@ -135,12 +135,12 @@ pub(crate) fn begin(side: Side) {
     bump(now);
 }
 
-/// Adds one.
+/// Adds 1.
 pub(crate) fn bump(counter: &AtomicU64) {
     counter.fetch_add(1, Relaxed);
 }
 
-/// Takes one away.
+/// Subtracts 1.
 pub(crate) fn drop_one(counter: &AtomicU64) {
     counter.fetch_sub(1, Relaxed);
 }

@@ -1,6 +1,6 @@
 //! As much of DER (X.690) as is needed to look into certificates: elements one after the other, and object identifiers.
 
-/// An element: its tag, and what is in it.
+/// An element: its tag and its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Element<'a> {
     pub(crate) tag: u8,
@@ -14,7 +14,7 @@ pub(crate) const SEQUENCE: u8 = 0x30;
 /// `[3]` of a certificate: its extensions.
 const EXTENSIONS: u8 = 0xa3;
 
-/// The elements of some bytes; what is no element ends them.
+/// The elements of some bytes; bytes that are no element end them.
 pub(crate) fn elements(mut bytes: &[u8]) -> impl Iterator<Item = Element<'_>> {
     std::iter::from_fn(move || {
         let (element, rest) = split(bytes)?;
@@ -36,14 +36,14 @@ pub(crate) fn encode(tag: u8, content: &[u8]) -> Vec<u8> {
     element
 }
 
-/// The first element, and what is behind it.
+/// The first element, and the bytes after it.
 fn split(bytes: &[u8]) -> Option<(Element<'_>, &[u8])> {
     let (tag, rest) = bytes.split_first()?;
     let (first, rest) = rest.split_first()?;
     let (len, rest) = match *first {
         len @ 0..=0x7f => (usize::from(len), rest),
         long => {
-            // Four bytes say more than any certificate has.
+            // A length in four bytes is more than any certificate has.
             let (len, rest) = rest.split_at_checked(usize::from(long & 0x7f)).filter(|(len, _)| (1..=4).contains(&len.len()))?;
             (len.iter().fold(0, |n, byte| n << 8 | usize::from(*byte)), rest)
         }
@@ -52,7 +52,7 @@ fn split(bytes: &[u8]) -> Option<(Element<'_>, &[u8])> {
     Some((Element { tag: *tag, content }, rest))
 }
 
-/// What is in an extension of a certificate (RFC 5280 section 4.2).
+/// Content of an extension of a certificate (RFC 5280 section 4.2).
 pub(crate) fn extension<'a>(certificate: &'a [u8], object: &[u8]) -> Option<&'a [u8]> {
     let whole = elements(certificate).next().filter(|whole| whole.tag == SEQUENCE)?;
     let signed = elements(whole.content).next().filter(|signed| signed.tag == SEQUENCE)?;

@@ -1,7 +1,7 @@
 //! Distinguished names of certificates, in the forms of HAProxy's fetches (`ssl_c_s_dn` and its like).
 //!
-//! An entry is known by its short name (`CN`), its long one (`commonName`) and its object identifier (`2.5.4.3`), whatever the case. One
-//! that OpenSSL has no name for shows by its identifier.
+//! An entry is known by its short name (`CN`), its long one (`commonName`) and its object identifier (`2.5.4.3`), whatever
+//! the case. An entry that OpenSSL has no name for shows by its identifier.
 
 use crate::raw;
 use openssl::x509::{X509Name, X509NameEntryRef, X509NameRef};
@@ -11,7 +11,7 @@ use std::borrow::Cow;
 #[derive(Clone, Copy)]
 pub struct Dn<'a>(&'a X509NameRef);
 
-/// The name of an authority that nothing stands above.
+/// The name of an authority that no other authority has signed.
 pub struct RootName(X509Name);
 
 impl RootName {
@@ -46,7 +46,7 @@ impl<'a> Dn<'a> {
         Dn(name)
     }
 
-    /// As one line: `/C=FR/CN=Client`. There is none of a name without entries, nor of one with a NUL inside.
+    /// The name as one line: `/C=FR/CN=Client`. `None` for a name without entries, or with a NUL inside.
     pub fn line(self) -> Option<Vec<u8>> {
         let mut line = Vec::new();
         for entry in self.0.entries() {
@@ -65,7 +65,7 @@ impl<'a> Dn<'a> {
         raw::dn_rfc2253(self.0).filter(|text| !text.is_empty())
     }
 
-    /// One entry: the `number`th of those called so, from 1; from the end where it is negative.
+    /// A single entry: the `number`th of those called so, from 1; from the end where it is negative.
     pub fn entry(self, called: &str, number: i64) -> Option<Vec<u8>> {
         let entries: Vec<_> = self.0.entries().filter(|entry| is_called(entry, called)).collect();
         let at = match number {
@@ -77,7 +77,7 @@ impl<'a> Dn<'a> {
     }
 }
 
-/// What kind of entry it is: its short name, or its object identifier.
+/// Kind of an entry: its short name, or its object identifier.
 fn kind(entry: &X509NameEntryRef) -> Cow<'static, str> {
     match entry.object().nid().short_name() {
         Ok(name) if entry.object().nid().as_raw() != UNDEFINED => name.into(),
@@ -94,7 +94,7 @@ fn is_called(entry: &X509NameEntryRef, called: &str) -> bool {
     nid.as_raw() != UNDEFINED && (nid.short_name().is_ok_and(is_it) || nid.long_name().is_ok_and(is_it))
 }
 
-/// Its value. What stands after a NUL would not be seen by some who read it: there is none then. NULs at the end carry nothing.
+/// Value of an entry. Some readers would not see bytes after a NUL: such a value is `None`. NULs at the end carry nothing.
 fn value(entry: &X509NameEntryRef) -> Option<&[u8]> {
     let value = entry.data().as_slice();
     let len = value.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);

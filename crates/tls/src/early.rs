@@ -1,4 +1,5 @@
-//! Early data (RFC 8446 section 2.3): what a client sends with its hello, under a session of before, ahead of the handshake.
+//! Early data (RFC 8446 section 2.3): bytes that a client sends with its hello, under a session of before, ahead of the
+//! handshake.
 //!
 //! ```text
 //! of a client:   Fresh -- early data --> Early -- all of it read, handshake made --> Open
@@ -6,9 +7,9 @@
 //! to a server:   Fresh -- session allows some --> Held -- the first write: sent early, handshake made, sent again if refused --> Open
 //! ```
 //!
-//! Early data can be sent again by whoever has recorded it. So what a client sends so is taken where its line says `allow-0rtt`, each
-//! session once (OpenSSL sees to it), and whoever looks is told that the handshake is not made yet (RFC 8470). A server is sent what does no
-//! harm twice; callers know what that is.
+//! Early data can be replayed by any party that has recorded it. So a client's early data is taken where its line has
+//! `allow-0rtt`, each session once (OpenSSL sees to it). Its readers are told that the handshake is not made yet (RFC
+//! 8470). A server is sent only data that does no harm when it arrives twice; callers know which that is.
 
 use crate::counters::{COUNTERS, bump};
 use crate::failure::{Cause, Failure};
@@ -22,17 +23,17 @@ use std::task::{Context, Poll, ready};
 /// The early data of a connection.
 #[derive(Default)]
 pub(crate) struct Early {
-    /// What came and has not been given out.
+    /// Bytes that came and have not been given out.
     came: VecDeque<u8>,
     /// Whether anything came.
     has_come: bool,
     /// Whether no more of it comes.
     is_whole: bool,
-    /// What was sent.
+    /// Bytes that were sent.
     sent: Vec<u8>,
 }
 
-/// How far a look for early data went.
+/// Outcome of a look for early data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Progress {
     /// Some has come.
@@ -43,11 +44,11 @@ pub(crate) enum Progress {
     Done,
 }
 
-/// How much a client may send early: as much as OpenSSL takes by default.
+/// Most bytes that a client may send early: OpenSSL's default.
 pub(crate) const EARLY_BYTES: u32 = 16 * 1024;
 
 impl Secured {
-    /// Looks for early data with the hello; then the handshake goes on behind it.
+    /// Looks for early data with the hello; then the handshake goes on after it.
     pub(crate) fn expect_early(&self) {
         *self.early.borrow_mut() = Some(Box::default());
     }
@@ -68,7 +69,7 @@ impl Secured {
         self.early.borrow().as_ref().is_some_and(|early| early.has_come)
     }
 
-    /// Whether the first of what was written went ahead of the handshake, and was taken so.
+    /// Whether the first written bytes went ahead of the handshake, and were taken so.
     pub fn went_early(&self) -> bool {
         self.went_early.get()
     }
@@ -83,8 +84,8 @@ impl Secured {
         Poll::Ready(self.failure().map_or(Ok(()), Err))
     }
 
-    /// Waits for early data, or for what says that there is no more of it. It goes no further than to the first of it: so whoever looks
-    /// at a request that came early is told so, however fast the rest of the handshake comes.
+    /// Waits for early data, or for the sign that no more of it comes. It goes no further than to the first of it: so the
+    /// reader of an early request is told so, however fast the rest of the handshake comes.
     pub(crate) fn poll_early(&self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         while !self.has_early() {
             match self.read_early()? {
@@ -101,7 +102,7 @@ impl Secured {
         Poll::Ready(ready.map_err(|_| self.fail(Failure { cause: Cause::Abort, library: 0 })))
     }
 
-    /// Takes a record of early data; where there is no more of it, and there was some, makes the handshake behind it.
+    /// Takes a record of early data; where there is no more of it, and there was some, makes the handshake after it.
     pub(crate) fn read_early(&self) -> Result<Progress, Failure> {
         let mut early = self.early.borrow_mut();
         let Some(early) = early.as_mut() else { return Ok(Progress::Done) };
@@ -141,7 +142,7 @@ impl Secured {
         }
     }
 
-    /// Gives out what came early; 0: there is nothing of it left.
+    /// Gives out early data, and returns the number of bytes; 0: none is left.
     pub(crate) fn give_early(&self, room: &mut [u8]) -> usize {
         let mut early = self.early.borrow_mut();
         let Some(early) = early.as_deref_mut() else { return 0 };
@@ -155,7 +156,7 @@ impl Secured {
         n
     }
 
-    /// Whether something that came early has not been given out.
+    /// Whether early data is left that has not been given out.
     pub(crate) fn has_early(&self) -> bool {
         self.early.borrow().as_ref().is_some_and(|early| !early.came.is_empty())
     }
@@ -165,8 +166,8 @@ impl Secured {
         self.stream.borrow_mut().write_early_data(bytes).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// The first write to a server: with the hello, as far as the session allows, and once more behind the handshake if the server did
-    /// not take it so.
+    /// The first write to a server: with the hello, as far as the session allows. The data goes once more after the
+    /// handshake if the server did not take it so.
     pub(crate) fn poll_write_held(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let n = {
             let mut early = self.early.borrow_mut();

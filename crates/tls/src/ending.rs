@@ -1,7 +1,8 @@
-//! How connections end: what is said of it, and what is heard (RFC 8446 section 6.1).
+//! Ends of connections: the alert that is sent, and the one that is received (RFC 8446 section 6.1).
 //!
-//! An end that is said, by close_notify, is whole. One that is not may be somebody's who has cut the line: what has come so far is given
-//! to whoever reads, who asks then whether it is truncated. In the same way the other end sees that something of ours is missing.
+//! A connection that ends with close_notify is whole. Without it, an attacker may have cut the connection. The bytes that
+//! have come so far are given to the reader, which asks then whether the stream is truncated. In the same way the other end
+//! sees that bytes of ours are missing.
 
 use crate::counters::{COUNTERS, drop_one};
 use crate::secured::{Secured, State, counter};
@@ -13,7 +14,7 @@ use std::net::Shutdown;
 use std::task::{Context, Poll, ready};
 
 impl Secured {
-    /// Says that nothing more comes, here and below.
+    /// Ends the sending of data, here and below.
     pub fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_flush(cx))?;
         self.close();
@@ -21,29 +22,29 @@ impl Secured {
         Poll::Ready(SockRef::from(&*self.socket).shutdown(Shutdown::Write))
     }
 
-    /// Sees to it that the end of this connection looks like one that was cut off (RFC 8446 section 6.1): what was sent is not whole, and
-    /// close_notify would say that it is.
+    /// Makes the end of this connection look like one that was cut off (RFC 8446 section 6.1): the data that was sent is
+    /// not whole, and close_notify would claim that it is.
     pub fn break_off(&self) {
         self.breaks_off.set(true);
     }
 
-    /// Says that nothing more comes, as far as the socket takes it.
+    /// Sends close_notify, as far as the socket takes it.
     fn close(&self) {
         let mut stream = self.stream.borrow_mut();
         if self.state.get() == State::Open && !self.breaks_off.get() && !stream.get_shutdown().contains(ShutdownState::SENT) {
-            // Who does not listen any more need not be told.
+            // A peer that does not listen any more need not be told.
             let _ = stream.shutdown();
         }
     }
 
-    /// Whether the other end has closed without saying so: something may be missing (RFC 8446 section 6.1).
+    /// Whether the other end has closed without close_notify: data may be missing (RFC 8446 section 6.1).
     pub fn is_truncated(&self) -> bool {
         let mut stream = self.stream.borrow_mut();
         stream.get_ref().truncated && !stream.get_shutdown().contains(ShutdownState::RECEIVED)
     }
 }
 
-/// What a failed read means; `None`: there is nothing yet.
+/// The result of a failed read; `None`: there is nothing to read yet.
 pub(crate) fn of_read(stream: &SslStream<Wire>, error: Error) -> Option<io::Result<usize>> {
     match error.code() {
         ErrorCode::WANT_READ => None,

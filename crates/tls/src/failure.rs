@@ -1,21 +1,21 @@
-//! Why a handshake failed: HAProxy's numbers, names and sentences (`fc_err` and its like), and OpenSSL's own error.
+//! Reasons why a handshake failed: HAProxy's numbers, names and sentences (`fc_err` and its like), and OpenSSL's own error.
 
 use std::ffi::c_ulong;
 
 /// A handshake that failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// What happened.
+    /// Cause of the failure.
     pub cause: Cause,
     /// OpenSSL's first error, packed as it packs them; 0: it had none.
     pub library: c_ulong,
 }
 
-/// What happened.
+/// Cause of a failed handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Cause {
-    /// The other end closed before it had said anything.
+    /// The other end closed before it had sent anything.
     Empty = 24,
     /// The other end closed, or the connection broke, in the middle.
     Abort = 25,

@@ -1,8 +1,8 @@
 //! Certificates that are made for names that no certificate has (`generate-certificates`), signed by an authority of the line's own.
 //!
-//! A made certificate has the key of the one that is shown by default, so that its connection goes on with that one's context, and
-//! differs from it in what is shown alone. To sign costs the worker a fraction of a millisecond: what was made is remembered, least
-//! recently used first to go.
+//! A made certificate has the key of the certificate that is shown by default. So its connection goes on with that one's
+//! context, and only the shown certificate differs. A signature costs the worker a fraction of a millisecond, so made
+//! certificates are remembered; the least recently used are dropped first.
 
 use crate::certificate::{Certificate, Unusable, read, said};
 use crate::pem::{self, Block, certificates};
@@ -26,10 +26,10 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Who signs.
+/// An authority that signs made certificates.
 pub(crate) struct Authority {
     certificate: X509,
-    /// Those above it.
+    /// The certificates above it.
     chain: Vec<X509>,
     key: PKey<Private>,
 }
@@ -37,12 +37,12 @@ pub(crate) struct Authority {
 /// Makes certificates for the names of clients, and remembers them.
 pub(crate) struct Maker {
     authority: Arc<Authority>,
-    /// Whose keys they have: those that are shown by default, one of each kind of key.
+    /// Certificates whose keys they have: those that are shown by default, one of each kind of key.
     of: Vec<Arc<Certificate>>,
     made: Mutex<Made>,
 }
 
-/// What was made, by name, and in the order of its last use.
+/// The made certificates, by name, and in the order of their last use.
 struct Made {
     by_name: HashMap<Arc<str>, (u64, Arc<Shown>)>,
     by_use: BTreeMap<u64, Arc<str>>,
@@ -50,10 +50,10 @@ struct Made {
     limit: usize,
 }
 
-/// What a client of a name is shown: a certificate for each kind of key.
+/// Certificates that a client of a name is shown: one for each kind of key.
 pub(crate) struct Shown {
     certificates: Vec<X509>,
-    /// Who has signed them, and those above.
+    /// The authority that has signed them, and those above it.
     chain: Vec<X509>,
     made: Instant,
 }
@@ -62,14 +62,14 @@ impl Authority {
     /// Reads a certificate and its key.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first fault.
     pub(crate) fn load(path: &Path, passphrase: Option<&Passphrase>) -> Result<Authority, Unusable> {
         let pem = read(path)?;
         let mut found = certificates(path, &pem)?.into_iter();
         let certificate = found.next().ok_or_else(|| Unusable::new(path, "there is no certificate in it"))?;
         let block = pem::blocks(&pem).find(Block::is_key);
         let block = block.ok_or_else(|| Unusable::new(path, "there is no private key in it"))?;
-        // An empty one keeps OpenSSL from asking at the terminal.
+        // An empty passphrase keeps OpenSSL from asking at the terminal.
         let passphrase = passphrase.map_or(&b""[..], |passphrase| passphrase.0.as_bytes());
         let key = PKey::private_key_from_pem_passphrase(block.text, passphrase);
         let key = key.map_err(|_| Unusable::new(path, "the private key cannot be read, or 'ca-sign-pass' is not its password"))?;
@@ -95,7 +95,8 @@ impl Authority {
         builder.set_serial_number(&*serial.to_asn1_integer()?)?;
         builder.set_not_before(&*Asn1Time::from_unix(now_s() - DAY_S)?)?;
         builder.set_not_after(&*Asn1Time::from_unix(now_s() + VALID_DAYS * DAY_S)?)?;
-        // As HAProxy has it: the authority's subject, and the name behind it, where one can be so long. A subject is not its issuer's.
+        // As HAProxy has it: the authority's subject, and the name after it, where the result is not too long. A subject is
+        // not its issuer's.
         let mut subject = X509Name::builder()?;
         for entry in self.certificate.subject_name().entries() {
             subject.append_entry(entry)?;
@@ -134,7 +135,7 @@ impl Authority {
 }
 
 impl Maker {
-    /// One that makes certificates with the keys of these, and remembers so many.
+    /// A maker of certificates with the keys of these, which remembers so many.
     pub(crate) fn new(authority: Arc<Authority>, of: Vec<Arc<Certificate>>, limit: usize) -> Maker {
         let made = Made { by_name: HashMap::new(), by_use: BTreeMap::new(), uses: 0, limit };
         Maker { authority, of, made: Mutex::new(made) }
@@ -145,7 +146,8 @@ impl Maker {
         self.of.len() == certificates.len() && self.of.iter().zip(certificates).all(|(a, b)| Arc::ptr_eq(a, b))
     }
 
-    /// What a client that asks for a name is shown; nothing where that is no host's, or OpenSSL makes none.
+    /// The certificates that a client that asks for a name is shown; `None` where that is no host's name, or OpenSSL makes
+    /// none.
     pub(crate) fn shown(&self, name: &str) -> Option<Arc<Shown>> {
         let name = name.to_ascii_lowercase();
         if !is_host(&name) {
@@ -154,7 +156,7 @@ impl Maker {
         if let Some(shown) = self.made().find(&name) {
             return Some(shown);
         }
-        // Not under the lock: others need not wait for a signature.
+        // Not under the lock: other workers need not wait for a signature.
         let sign = |of: &Arc<Certificate>| self.authority.sign(&name, &of.leaf.public_key()?);
         let certificates = self.of.iter().map(sign).collect::<Result<Vec<_>, _>>().ok()?;
         let chain = std::iter::once(&self.authority.certificate).chain(&self.authority.chain).cloned().collect();
@@ -215,7 +217,7 @@ pub(crate) fn is_given(ssl: &SslRef) -> bool {
     (*SHOWN).is_some_and(|index| ssl.ex_data(index).is_some())
 }
 
-/// Whether a certificate may be signed for a name that a client, whoever that is, asks for.
+/// Whether a certificate may be signed for a name that any client asks for.
 fn is_host(name: &str) -> bool {
     let is_label = |label: &str| {
         let is_inside = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
@@ -224,7 +226,7 @@ fn is_host(name: &str) -> bool {
     name.len() <= 253 && name.split('.').all(is_label)
 }
 
-/// How long a certificate is valid; browsers take 398 days at most.
+/// Validity of a certificate, in days; browsers take 398 days at most.
 const VALID_DAYS: i64 = 365;
 const DAY_S: i64 = 86_400;
 

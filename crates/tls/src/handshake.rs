@@ -1,4 +1,4 @@
-//! What a handshake has come to.
+//! Results of a handshake.
 
 use crate::context;
 use crate::dn::RootName;
@@ -13,12 +13,12 @@ use crate::verification::{self, Errors, Verification};
 use openssl::ssl::{NameType, SslRef};
 use std::sync::Arc;
 
-/// A view of a connection, for those who ask about it.
+/// A view of a connection's handshake.
 #[derive(Clone, Copy, Debug)]
 pub struct Handshake<'a>(pub(crate) &'a Secured);
 
 impl Secured {
-    /// What its handshake has come to.
+    /// The results of its handshake.
     pub fn handshake(&self) -> Handshake<'_> {
         Handshake(self)
     }
@@ -60,8 +60,8 @@ impl Handshake<'_> {
         self.0.with(|ssl| ssl.selected_alpn_protocol().map(<[u8]>::to_vec))
     }
 
-    /// The compression of records: `deflate`; `offered` where the client offers it and it is not taken; `none`. What a client offers is
-    /// known where its line says `detect` or `allow`.
+    /// The compression of records: `deflate`; `offered` where the client offers it and it is not taken; `none`. The
+    /// client's offer is known where its line has `detect` or `allow`.
     pub fn compression(&self) -> &'static str {
         match self.0.compresses_records() {
             true => "deflate",
@@ -75,7 +75,7 @@ impl Handshake<'_> {
         self.0.with(|ssl| ssl.session().map(|session| session.id().to_vec()).filter(|id| !id.is_empty()))
     }
 
-    /// Whether it went on with a session of before.
+    /// Whether it resumed a session of before.
     pub fn is_resumed(&self) -> bool {
         self.0.with(|ssl| ssl.session_reused())
     }
@@ -90,7 +90,7 @@ impl Handshake<'_> {
         self.0.with(context::shown).map(Shown)
     }
 
-    /// What the certificate is called that we have shown a client: by its file, or as a `crt-store` has it.
+    /// The name of the certificate that we have shown a client: its file, or as a `crt-store` has it.
     pub fn own_name(&self) -> Option<Arc<str>> {
         self.0.with(context::name_of_shown)
     }
@@ -133,7 +133,7 @@ impl Handshake<'_> {
         (client, server)
     }
 
-    /// The secret that the session's keys come from. Who asks for it wants to decrypt what was recorded.
+    /// The secret that the session's keys come from. It decrypts recordings of the connection.
     pub fn session_key(&self) -> Option<Vec<u8>> {
         self.0.with(|ssl| {
             let session = ssl.session()?;
@@ -148,7 +148,7 @@ impl Handshake<'_> {
         self.0.with(|ssl| keylog::kept(ssl, which))
     }
 
-    /// A value that both ends know and nobody else (RFC 5929 `tls-unique`): the first Finished message.
+    /// A value that only both ends know (RFC 5929 `tls-unique`): the first Finished message.
     pub fn unique_id(&self) -> Vec<u8> {
         self.0.with(|ssl| {
             let mut message = [0; 64];
@@ -161,7 +161,7 @@ impl Handshake<'_> {
         })
     }
 
-    /// What verifying the other end's certificate came to; 0: it is as it should be.
+    /// Result of the verification of the other end's certificate; 0: it is as it should be.
     pub fn verify_result(&self) -> i32 {
         self.0.with(|ssl| ssl.verify_result().as_raw())
     }
@@ -171,14 +171,14 @@ impl Handshake<'_> {
         self.0.with(errors).certificate
     }
 
-    /// The first error above it, and how far above.
+    /// The first error above it, and its distance above.
     pub fn authority_error(&self) -> (i32, i32) {
         let errors = self.0.with(errors);
         (errors.authority, errors.authority_depth)
     }
 }
 
-/// What was found on a connection, or by the handshake that its session comes from.
+/// The errors that were found on a connection, or by the handshake that its session comes from.
 fn errors(ssl: &SslRef) -> Errors {
     match remembered::of(ssl).filter(|_| ssl.session_reused()) {
         Some(remembered) => remembered.errors,

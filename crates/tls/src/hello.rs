@@ -1,4 +1,4 @@
-//! What clients' hellos say, kept for those who tell clients apart by it: `tune.ssl.capture-buffer-size`.
+//! Content of clients' hellos, kept to tell clients apart by it: `tune.ssl.capture-buffer-size`.
 //!
 //! OpenSSL shows a callback of hellos only the extensions that it knows itself. So the message is read as it came, and once: of a client
 //! that was asked for another hello the first one counts.
@@ -9,7 +9,7 @@ use openssl::ex_data::Index;
 use openssl::ssl::{Ssl, SslContextBuilder, SslRef};
 use std::sync::{Arc, LazyLock};
 
-/// A client's hello (RFC 8446 section 4.1.2). Lists are as they came, without their lengths; what is not there is empty.
+/// A client's hello (RFC 8446 section 4.1.2). Lists are as they came, without their lengths; a missing list is empty.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Hello {
     /// The version that stands in front, which is TLS 1.2 in a hello of TLS 1.3.
@@ -60,7 +60,7 @@ impl Hello {
         let (_session, rest) = sized(rest.get(RANDOM_BYTES..)?, 1)?;
         let (ciphers, rest) = sized(rest, 2)?;
         let (_compression, rest) = sized(rest, 1)?;
-        // Those of old have no extensions.
+        // Hellos of old versions have no extensions.
         let mut rest = sized(rest, 2).unwrap_or_default().0;
         let mut kinds = Vec::new();
         let (mut groups, mut point_formats, mut versions, mut signatures) = Default::default();
@@ -80,11 +80,11 @@ impl Hello {
         let mut room = most_bytes;
         let mut cut = |list: &[u8], unit: usize| {
             let len = list.len().min(room) / unit * unit;
-            // What one list is cut for is not another's.
+            // After a list that was cut, the next list gets no room.
             room = if len < list.len() { 0 } else { room - len };
             list[..len].to_vec()
         };
-        // HAProxy's order: what is cut first is what fingerprints need least.
+        // HAProxy's order: the last lists, which are cut first, are those that fingerprints need least.
         Some(Hello {
             version: u16::from_be_bytes(*version),
             ciphers: cut(ciphers, 2),
@@ -105,12 +105,12 @@ pub(crate) fn server_name(extension: &[u8]) -> Option<&[u8]> {
     (*kind == 0).then(|| sized(rest, 2)).flatten().map(|(name, _)| name)
 }
 
-/// A list of two bytes each without values that stand for nothing and that clients strew in (GREASE, RFC 8701).
+/// A list of two bytes each, without values that stand for nothing and that clients strew in (GREASE, RFC 8701).
 pub fn without_grease(list: &[u8]) -> Vec<u8> {
     list.chunks(2).filter(|value| !matches!(value, [a, b] if a == b && a & 0xf == 0xa)).flatten().copied().collect()
 }
 
-/// What a length of so many bytes announces, and what is behind it.
+/// The bytes that a length of so many bytes announces, and the bytes after them.
 pub(crate) fn sized(bytes: &[u8], width: usize) -> Option<(&[u8], &[u8])> {
     let (len, rest) = bytes.split_at_checked(width)?;
     rest.split_at_checked(len.iter().fold(0, |len, byte| len << 8 | usize::from(*byte)))
@@ -156,7 +156,7 @@ mod tests {
             assert_eq!(ciphers_hash, all.ciphers_hash);
             let lists = [&ciphers, &extensions, &groups, &point_formats, &signatures, &versions];
             assert!(lists.iter().map(|list| list.len()).sum::<usize>() <= most, "{most}");
-            // What is kept is the start of it all, in this order.
+            // The kept lists are the start of all lists, in this order.
             let whole = [&all.ciphers, &all.extensions, &all.groups, &all.point_formats, &all.versions, &all.signatures];
             let kept = [&ciphers, &extensions, &groups, &point_formats, &versions, &signatures];
             let (whole, kept) = (whole.map(|list| &list[..]).concat(), kept.map(|list| &list[..]).concat());

@@ -1,7 +1,8 @@
-//! Secrets of connections, kept for fetches that show them (`tune.ssl.keylog`): who has them can read what he has recorded.
+//! Secrets of connections, kept for fetches that show them (`tune.ssl.keylog`): with them, a recording of the connection
+//! can be read.
 //!
-//! OpenSSL says them one by one while a handshake is made, each as a line of an SSLKEYLOGFILE: its label, the random bytes of the client's
-//! hello, and itself in hexadecimal digits. They are overwritten when the connection ends.
+//! OpenSSL gives them one by one while a handshake is made, each as a line of an SSLKEYLOGFILE: its label, the random bytes
+//! of the client's hello, and the secret in hexadecimal digits. They are overwritten when the connection ends.
 
 use crate::secret::Secret;
 use openssl::ex_data::Index;
@@ -11,19 +12,19 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 /// A secret of TLS 1.3 (RFC 8446 section 7.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeyedBy {
-    /// Of what the client sends early.
+    /// For early data of the client.
     ClientEarly,
-    /// Of the client's part of the handshake.
+    /// For the client's part of the handshake.
     ClientHandshake,
-    /// Of the server's part.
+    /// For the server's part of the handshake.
     ServerHandshake,
-    /// Of what the client sends behind it.
+    /// For the client's data after the handshake.
     Client,
-    /// Of what the server does.
+    /// For the server's data after the handshake.
     Server,
-    /// What others derive theirs from.
+    /// Exporter secret, from which applications derive their own.
     Exporter,
-    /// The same, early.
+    /// Early exporter secret.
     EarlyExporter,
 }
 
@@ -43,7 +44,7 @@ type Kept = Mutex<[Option<Secret>; LABELS.len()]>;
 
 static KEPT: LazyLock<Option<Index<Ssl, Kept>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
 
-/// Lets a context say the secrets of its connections.
+/// Lets a context report the secrets of its connections.
 pub(crate) fn listen(context: &mut SslContextBuilder) {
     context.set_keylog_callback(take);
 }

@@ -1,6 +1,6 @@
-//! The words of TLS: of `global`, of `bind` lines and of `server` lines.
+//! Keywords of TLS: of `global`, of `bind` lines and of `server` lines.
 //!
-//! Crates above read lines of `bind` and `server`; they ask these tables for the words that concern TLS.
+//! Crates above read lines of `bind` and `server`; they ask these tables for the keywords that concern TLS.
 
 mod bind;
 mod common;
@@ -19,10 +19,10 @@ pub const KEYWORDS: &[Keyword] = global::KEYWORDS;
 /// The keywords of `crt-store` sections.
 pub const STORE_KEYWORDS: &[Keyword] = store::KEYWORDS;
 
-/// Reads the next word of a `bind` line and its arguments, if it concerns TLS; says whether it did.
+/// Reads the next keyword of a `bind` line and its arguments, if it concerns TLS; returns whether it did.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The reason why they are invalid.
 pub fn bind(args: &mut Args<'_>, line: &Place, tls: &mut BindTls) -> Result<bool, Fault> {
     take(args, line, tls, bind::TABLE)
 }
@@ -30,24 +30,24 @@ pub fn bind(args: &mut Args<'_>, line: &Place, tls: &mut BindTls) -> Result<bool
 /// The same of a `server` line.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The reason why they are invalid.
 pub fn server(args: &mut Args<'_>, line: &Place, tls: &mut ServerTls) -> Result<bool, Fault> {
     take(args, line, tls, server::TABLE)
 }
 
-/// What words of a list say of a certificate, apart from its handshakes.
+/// Settings of a certificate in a list, apart from those of its handshakes.
 #[derive(Default)]
 pub(crate) struct Listed {
-    /// Where its parts are.
+    /// Files of its parts.
     pub(crate) parts: Parts,
     /// `jwt`
     pub(crate) for_tokens: bool,
 }
 
-/// Reads the words of a line of a list of certificates; what they say of the certificate itself.
+/// Reads the keywords of a line of a list of certificates; returns those that concern the certificate itself.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The reason why they are invalid.
 pub(crate) fn listed(text: &str, place: &Place, tls: &mut BindTls) -> Result<Listed, String> {
     let cut = words::split(text.as_bytes(), &|_| None).map_err(|error| error.reason)?;
     let mut args = Args::new(&cut.words, 0);
@@ -65,7 +65,7 @@ pub(crate) fn listed(text: &str, place: &Place, tls: &mut BindTls) -> Result<Lis
     Ok(listed)
 }
 
-/// The words that a certificate of a list may have of its own.
+/// The keywords that a certificate of a list may have of its own.
 const LISTED: &[&str] = &[
     "allow-0rtt",
     "alpn",
@@ -88,10 +88,10 @@ const LISTED: &[&str] = &[
     "verify",
 ];
 
-/// Those that a `crt-store` knows too: where a certificate's parts are, and whether it is for tokens.
+/// Those that a `crt-store` knows too: the files of a certificate's parts, and whether it is for tokens.
 const PARTS: &[&str] = &["key", "ocsp", "issuer", "sctl", "jwt"];
 
-/// What words fill, and the line that they stand in.
+/// Settings that keywords fill, and the line that these stand in.
 struct Draft<T> {
     tls: T,
     line: Place,
@@ -108,17 +108,17 @@ fn take<T: Default>(args: &mut Args<'_>, line: &Place, tls: &mut T, table: &[Par
     Ok(known)
 }
 
-/// How the words of `bind` lines stand.
+/// Support state of the keywords of `bind` lines.
 pub fn bind_standings() -> Vec<Standing> {
     params::standings(bind::TABLE)
 }
 
-/// How the words of `server` lines stand.
+/// Support state of the keywords of `server` lines.
 pub fn server_standings() -> Vec<Standing> {
     params::standings(server::TABLE)
 }
 
-/// Markdown: the words within lines, for the manual.
+/// Markdown: the keywords within lines, for the manual.
 pub fn reference() -> String {
     let tables = [
         reference::parameters("Parameters of `bind` that concern TLS", bind::TABLE),

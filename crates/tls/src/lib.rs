@@ -6,16 +6,16 @@
 //! global's settings -----+                 -> Connector (of a server) ----+-> Secured (a connection) -> Handshake (facts)
 //! ```
 //!
-//! Settings and names are pure. Files are read while the plan is built, by a [`Vault`], each once; everything wrong with one is said
-//! with its name and a reason. Contexts are made then, too: a connection costs an `SSL` and nothing of ours.
+//! Settings and names are pure. Files are read while the plan is built, by a [`Vault`], each once; every fault is reported
+//! with the file's name and a reason. Contexts are made then, too: a connection costs an `SSL` and nothing of ours.
 //!
 //! Invariants:
 //! * A key never is in a message, in the log, or in `Debug`.
-//! * What one write to a connection has taken is on its way, encrypted, before anything else is: whoever gives up a write in the middle
-//!   of it leaves whole records behind.
-//! * An idle connection holds no buffer of ours, and of OpenSSL's only what it cannot give back.
+//! * The bytes that one write to a connection has taken go out, encrypted, before any other: a write that is given up in
+//!   the middle leaves whole records behind.
+//! * An idle connection holds no buffer of ours, and of OpenSSL's only those that it cannot give back.
 //! * Records are compressed where a line allows it, and nowhere else.
-//! * unsafe lives in [`raw`], calls that the `openssl` crate has no words for, and in the method behind [`records`].
+//! * unsafe lives in [`raw`], calls that the `openssl` crate does not have, and in the method of [`records`].
 
 mod acceptor;
 mod alpn;
@@ -87,7 +87,7 @@ pub fn base64(bytes: &[u8]) -> String {
     openssl::base64::encode_block(bytes).replace('\n', "")
 }
 
-/// The library in use, as it calls itself and as a number: `OpenSSL 3.0.15 3 Sep 2024`, `3.0.15`.
+/// The library in use, by its own name and as a number: `OpenSSL 3.0.15 3 Sep 2024`, `3.0.15`.
 pub fn library() -> (&'static str, String) {
     let name = openssl::version::version();
     let number = openssl::version::number() as u64;

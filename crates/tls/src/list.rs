@@ -1,4 +1,4 @@
-//! Lists of certificates (`crt-list`): a file a line, with words of its own in brackets, and the names that it is for.
+//! Lists of certificates (`crt-list`): a file a line, with keywords of its own in brackets, and the names that it is for.
 //!
 //! ```text
 //! # comment
@@ -19,15 +19,15 @@ use terse_config::Place;
 pub(crate) struct Entry {
     /// The certificate, as it is written.
     pub(crate) file: Arc<str>,
-    /// Its words of its own, with single blanks; empty: it has none.
+    /// Its own keywords, with single blanks; empty: it has none.
     pub(crate) words: Arc<str>,
     /// The names that it is for, as they are written; empty: those of the certificate.
     pub(crate) names: Arc<[Box<str>]>,
-    /// `ocsp-update`, of its words.
+    /// `ocsp-update`, among its keywords.
     pub(crate) updates: Option<bool>,
-    /// Where its words say that its parts are.
+    /// Files of its parts, as its keywords name them.
     pub(crate) parts: Parts,
-    /// `jwt`, of its words.
+    /// `jwt`, among its keywords.
     pub(crate) for_tokens: bool,
 }
 
@@ -38,17 +38,17 @@ impl Entry {
         Entry { file: file.into(), words: "".into(), names, updates: None, parts, for_tokens: false }
     }
 
-    /// Its words over those of a `bind` line; `None`: it has none.
+    /// Its keywords over those of a `bind` line; `None`: it has none.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The reason why they are invalid.
     pub(crate) fn own(&self, tls: &BindTls, place: &Place) -> Result<Option<Own>, String> {
         if self.words.is_empty() {
             return Ok(None);
         }
         let mut changed = tls.clone();
         let Listed { parts, for_tokens } = keywords::listed(&self.words, place, &mut changed)?;
-        // Words that say nothing of handshakes leave them as they are.
+        // Keywords that do not concern handshakes leave them as they are.
         let says_more = changed.ocsp_update.is_some() || !parts.is_empty() || for_tokens;
         Ok(Some(changed.own).filter(|own| !says_more || *own != tls.own))
     }
@@ -58,10 +58,10 @@ impl Entry {
         self.names.iter().map(|name| Name::parse(name)).collect()
     }
 
-    /// Reads a line; there is none in an empty one, or in one of comment.
+    /// Reads a line; `None` for an empty line and for a comment.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why it is invalid.
     pub(crate) fn parse(line: &str) -> Result<Option<Entry>, String> {
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.is_empty() {
@@ -90,14 +90,14 @@ impl Entry {
 pub(crate) struct Read {
     /// Its lines, with their numbers.
     pub(crate) entries: Vec<(usize, Entry)>,
-    /// How many lines there are in all, with those that say nothing.
+    /// Number of all lines of the file, with those that are empty or comments.
     pub(crate) lines: usize,
 }
 
 /// Reads a list.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All faults of it.
 pub(crate) fn load(path: &Path) -> Result<Read, Vec<Unusable>> {
     let bytes = read(path).map_err(|wrong| vec![wrong])?;
     let text = String::from_utf8_lossy(&bytes);

@@ -1,8 +1,8 @@
-//! Which certificates a name of a client's (RFC 6066 section 3) asks for.
+//! Certificates that a server name of a client's (RFC 6066 section 3) asks for.
 //!
-//! Names of lines are sorted once into two tables: whole names, and names behind a wildcard, which stands for one label. Whole names go
-//! first, and behind them stand the wildcards that fit, for kinds of keys that no whole name has. A name that a line excludes takes the line's
-//! wildcards away for it: so such a name becomes a whole one, with what is left.
+//! Names of lines are sorted once into two tables: whole names, and names after a wildcard, which stands for one label.
+//! Whole names go first. After them stand the wildcards that fit, for kinds of keys that no whole name has. A name that a
+//! line excludes takes the line's wildcards away for it: so such a name becomes a whole one, with the lines that are left.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 pub(crate) enum Name {
     /// `www.example.org`
     Whole(Box<str>),
-    /// `*.example.org`: the part behind the star.
+    /// `*.example.org`: the part after the star.
     Wild(Box<str>),
     /// `!www.example.org`
     Not(Box<str>),
@@ -34,7 +34,7 @@ impl Name {
     }
 }
 
-/// The lines of each name: `T` is what is made of them, in their order.
+/// The lines of each name: `T` is made of them, in their order.
 #[derive(Debug)]
 pub(crate) struct Names<T> {
     whole: HashMap<Box<str>, T>,
@@ -77,14 +77,14 @@ pub(crate) fn sort<T>(lines: &[Vec<Name>], mut make: impl FnMut(&[usize]) -> T) 
 }
 
 impl<T> Names<T> {
-    /// What a name asks for, if any line has it.
+    /// The value for a name, if any line has it.
     pub(crate) fn find(&self, name: &str) -> Option<&T> {
         let name = name.to_ascii_lowercase();
         self.whole.get(&*name).or_else(|| self.wild.get(&name[label_end(&name)?..]))
     }
 }
 
-/// Where the first label of a name ends.
+/// Offset of the end of a name's first label.
 fn label_end(name: &str) -> Option<usize> {
     name.find('.')
 }

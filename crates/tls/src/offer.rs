@@ -1,5 +1,5 @@
-//! What the names of clients lead to: the contexts of a `bind` line, made of its certificates. A change of a certificate makes a new one,
-//! which shares the contexts that need not change.
+//! Contexts that the names of clients lead to: those of a `bind` line, made of its certificates. A change of a certificate
+//! makes a new offer, which shares the contexts that need not change.
 
 use crate::acceptor;
 use crate::certificate::{Certificate, Unusable};
@@ -19,16 +19,16 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use terse_config::Place;
 
-/// What the names of clients lead to.
+/// Contexts that the names of clients lead to.
 pub(crate) struct Offer {
     names: Names<Option<Arc<Choice>>>,
-    /// For clients without a name, or with one that no certificate has.
+    /// For clients without a name, or with a name that no certificate has.
     default: Option<Arc<Choice>>,
     /// Makes certificates for the latter, which are shown in place of those of the default.
     maker: Option<Arc<Maker>>,
     /// Such clients are refused.
     pub(crate) strict: bool,
-    /// Whether any certificate's words take early data.
+    /// Whether any certificate's keywords allow early data.
     pub(crate) takes_early: bool,
     /// Its certificates.
     pub(crate) lines: Vec<Line>,
@@ -56,19 +56,19 @@ pub(crate) struct Line {
     pub(crate) key: Key,
     pub(crate) certificate: Arc<Certificate>,
     pub(crate) names: Vec<Name>,
-    /// Words of its own, in a list.
+    /// Its own keywords, in a list.
     pub(crate) own: Option<Arc<Own>>,
     /// `ocsp-update`, of the list's line or of the `bind` line.
     pub(crate) updates: Option<bool>,
     /// `default-crt`
     says_default: bool,
-    /// It, or its bundle, is what the line names first.
+    /// It, or its bundle, is the first certificate that the line names.
     pub(crate) is_first: bool,
     /// The list or folder that it comes from, and its number there.
     pub(crate) list: Option<(Key, usize)>,
 }
 
-/// What a context is made of. The same things are the same by their places in memory: the offer holds them.
+/// Ingredients of a context. Parts are the same if they are at the same place in memory: the offer holds them.
 #[derive(Clone)]
 struct Recipe {
     certificates: Vec<Arc<Certificate>>,
@@ -92,7 +92,7 @@ impl Hash for Recipe {
     }
 }
 
-/// What is said of the `bind` line.
+/// Settings of the `bind` line and its surroundings.
 pub(crate) struct Terms<'a> {
     pub(crate) tls: &'a BindTls,
     /// The connections carry HTTP.
@@ -102,7 +102,7 @@ pub(crate) struct Terms<'a> {
     pub(crate) files: &'a Files,
     pub(crate) global: &'a Global,
     pub(crate) counts: &'a Arc<HandshakeCounts>,
-    /// `generate-certificates`: who signs.
+    /// `generate-certificates`: the authority that signs.
     pub(crate) authority: Option<&'a Arc<Authority>>,
 }
 
@@ -110,14 +110,14 @@ impl Offer {
     /// Makes the contexts of a line, but for those that are the same as before.
     ///
     /// # Errors
-    /// What of it cannot be used.
+    /// The reason why a part of it cannot be used.
     pub(crate) fn make(terms: &Terms<'_>, before: Option<&Offer>) -> Result<Offer, Unusable> {
         let lines = lines(terms)?;
         let made_before = before.map(|offer| &offer.made);
         let mut make = Make { terms, made: HashMap::new(), before: made_before, lines: &lines, wrong: None };
         let patterns: Vec<Vec<Name>> = lines.iter().map(|line| line.names.clone()).collect();
         let names = names::sort(&patterns, |numbers| make.choice(numbers));
-        // The default are those that say so, or else those whose names are any, or else the first.
+        // The default certificates are those marked so, or else those whose names are any, or else the first.
         let numbers = |which: &dyn Fn(usize) -> bool| (0..lines.len()).filter(|n| which(*n)).collect::<Vec<_>>();
         let tries: [&dyn Fn(usize) -> bool; 3] =
             [&|n| lines[n].says_default, &|n| patterns[n].contains(&Name::Any), &|n| lines[n].is_first];
@@ -140,7 +140,7 @@ impl Offer {
         }
     }
 
-    /// What a client gets that names this host, or none; with it a certificate, where one is made for it.
+    /// Context of a client that names this host, or none; with it a certificate, where one is made for it.
     pub(crate) fn find(&self, asked: Option<&str>) -> Option<(&Choice, Option<Arc<Shown>>)> {
         let choice = asked.and_then(|name| self.names.find(name)).and_then(Option::as_ref);
         if let Some(choice) = choice {
@@ -151,7 +151,7 @@ impl Offer {
         default.map(|choice| (&**choice, made))
     }
 
-    /// Whether authorities, or what they have revoked, are in a context.
+    /// Whether authorities, or their revocation lists, are in a context.
     pub(crate) fn trusts(&self, version: &Arc<Version>) -> bool {
         self.made.keys().any(|recipe| recipe.trusted.iter().any(|used| Arc::ptr_eq(used, version)))
     }
@@ -227,7 +227,8 @@ struct Make<'a> {
 }
 
 impl Make<'_> {
-    /// The context of these lines: of each kind of key, the first that has it, as long as it has the same words as the very first.
+    /// The context of these lines: of each kind of key, the first that has it, as long as it has the same keywords as the
+    /// very first.
     fn choice(&mut self, numbers: &[usize]) -> Option<Arc<Choice>> {
         let mut kinds: Vec<Id> = Vec::new();
         let mut certificates = Vec::new();
@@ -261,8 +262,9 @@ impl Make<'_> {
     fn context(&self, recipe: &Recipe) -> Result<Choice, Unusable> {
         let own = recipe.own.as_deref();
         let certificates = recipe.certificates.iter().map(|certificate| &**certificate).collect::<Vec<_>>();
-        // Sessions that were made under other words, or when others were trusted, are not gone on with: nobody would verify again. Lines
-        // and processes may share the keys of tickets, so that names hold what counts, whoever says it and wherever.
+        // Sessions that were made under other keywords, or under other authorities, are not resumed: the certificate would
+        // not be verified again. Lines and processes may share the keys of tickets. So names hold all that counts,
+        // whichever line or process sets it.
         let words = own.unwrap_or(&self.terms.tls.own);
         let trusted: Vec<[u8; 32]> = recipe.trusted.iter().map(|version| version.digest).collect();
         let is_plain = own.is_none() && matches!(words.verify, None | Some(Verify::None));
@@ -272,7 +274,7 @@ impl Make<'_> {
     }
 }
 
-/// What the contexts of these words trust.
+/// The authorities and revocation lists of the contexts of these settings.
 fn trusted(own: &Own, terms: &Terms<'_>) -> Result<Vec<Arc<Version>>, Unusable> {
     let base = terms.global.ca_base.as_deref();
     let authorities = own.ca_file.iter().chain(&own.ca_verify_file).map(|file| (TrustKind::Authorities, file));
@@ -283,7 +285,7 @@ fn trusted(own: &Own, terms: &Terms<'_>) -> Result<Vec<Arc<Version>>, Unusable> 
 impl Choice {
     /// Lets a handshake go on with it, whose client has asked for this name.
     pub(crate) fn give(&self, ssl: &mut SslRef, asked: Option<&[u8]>) -> Result<(), openssl::error::ErrorStack> {
-        // What the handshake has copied from the first context is not changed by another one.
+        // Settings that the handshake has copied from the first context are not changed by another context.
         ssl.set_verify(self.verify);
         if self.verify != SslVerifyMode::NONE {
             verification::prepare(ssl);
@@ -295,7 +297,7 @@ impl Choice {
             raw::set_groups(ssl, groups)?;
         }
         ssl.set_ssl_context(&self.context)?;
-        // Behind it: the connection gets a list of its own with that, which begins as its context's.
+        // The connection gets a list of its own after that, which begins as its context's.
         if let Some(suites) = &self.suites {
             ssl.set_ciphersuites(suites)?;
         }

@@ -1,7 +1,8 @@
-//! What is in a file in PEM (RFC 7468), block by block.
+//! Blocks of a file in PEM (RFC 7468).
 //!
-//! OpenSSL passes over what it does not look for, and of some kinds it reads the first one alone. Here no block is passed over that may
-//! hold a certificate: one of a kind that nobody knows is refused by its name. What is commented out is no block.
+//! OpenSSL passes over blocks that it does not look for, and of some kinds it reads the first block alone. Here no block is
+//! passed over that may hold a certificate: a block of an unknown kind is refused by its name. Text that is commented out
+//! is no block.
 
 use crate::certificate::{Unusable, said};
 use crate::raw;
@@ -9,15 +10,15 @@ use openssl::x509::X509;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// A block: what it says that it is, and all of it.
+/// A block: its label, and all of its text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Block<'p> {
     pub(crate) label: Cow<'p, str>,
     pub(crate) text: &'p [u8],
 }
 
-/// The blocks of a file. A head begins a line, as for OpenSSL, or follows the end of another block at once: one with a `#` before it is
-/// no head. A block without its end is one to the end of the file.
+/// The blocks of a file. A head begins a line, as for OpenSSL, or follows the end of another block at once: with a `#`
+/// before it, it is no head. A block without its end extends to the end of the file.
 pub(crate) fn blocks(pem: &[u8]) -> impl Iterator<Item = Block<'_>> {
     let mut rest = pem.strip_prefix(UTF8_MARK).unwrap_or(pem);
     std::iter::from_fn(move || {
@@ -66,7 +67,7 @@ impl Block<'_> {
 /// The certificates of a file, in their order.
 ///
 /// # Errors
-/// One cannot be read, or there is something that is no certificate and may hold one.
+/// A certificate cannot be read, or there is a block that is no certificate and may hold one.
 pub(crate) fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<X509>, Unusable> {
     let mut found = Vec::new();
     for block in blocks(pem) {
@@ -81,7 +82,7 @@ pub(crate) fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<X509>, Unusabl
     Ok(found)
 }
 
-/// Where the next head is: at the start, or at the start of a line.
+/// Offset of the next head: at the start, or at the start of a line.
 fn head(rest: &[u8]) -> Option<usize> {
     let lines = rest.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
     std::iter::once(0).chain(lines).find(|at| rest[*at..].starts_with(BEGIN))
@@ -95,7 +96,7 @@ const BEGIN: &[u8] = b"-----BEGIN ";
 /// The mark of UTF-8 that some editors put at a file's start.
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 const DASHES: &[u8] = b"-----";
-/// The most that is shown of a label.
+/// Most characters of a label that are shown.
 const LABEL_CHARS: usize = 64;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the `openssl` crate has no words for. The only module with unsafe code.
+//! Calls that the `openssl` crate does not have. The only module with unsafe code.
 #![allow(unsafe_code, reason = "calls of OpenSSL that the openssl crate does not offer")]
 
 use crate::counters::{COUNTERS, bump};
@@ -64,7 +64,7 @@ type MessageCallback = unsafe extern "C" fn(c_int, c_int, c_int, *const c_void, 
 
 /// Shows each message of clients' handshakes to [`hello::take`], with a number.
 pub(crate) fn on_message(context: &mut SslContextBuilder, number: usize) -> Result<(), ErrorStack> {
-    // SAFETY: the context lives, the callback is a function, and its argument is a number that nobody takes for a place.
+    // SAFETY: the context lives, the callback is a function, and its argument is a number that is never used as a pointer.
     unsafe {
         SSL_CTX_set_msg_callback(context.as_ptr(), message);
         let argument = ptr::without_provenance_mut(number);
@@ -111,7 +111,7 @@ const NO_RENEGOTIATION: c_int = 100;
 const HANDSHAKE: c_int = 22;
 const SSL_CTRL_SET_MSG_CALLBACK_ARG: c_int = 16;
 
-/// What OpenSSL calls a cipher, if it knows it.
+/// OpenSSL's name of a cipher, if it knows it.
 pub(crate) fn cipher_name(ssl: &SslRef, number: [u8; 2]) -> Option<&'static str> {
     // SAFETY: the connection lives, and two bytes are read. Ciphers and their names are OpenSSL's and stay.
     let name = unsafe {
@@ -144,7 +144,7 @@ pub(crate) fn is_of_kind(signature: i32, kind: Id) -> bool {
 
 type MakeTicket = unsafe extern "C" fn(*mut ffi::SSL, *mut c_void) -> c_int;
 
-/// Sets what stands above the certificate that a connection was given last.
+/// Sets the chain above the certificate that a connection was given last.
 pub(crate) fn set_chain(ssl: &mut SslRef, chain: &[X509]) -> Result<(), ErrorStack> {
     // SAFETY: the connection lives; without a list its chain is emptied.
     unsafe { ffi::SSL_ctrl(ssl.as_ptr(), SSL_CTRL_CHAIN, 0, ptr::null_mut()) };
@@ -158,7 +158,7 @@ pub(crate) fn set_chain(ssl: &mut SslRef, chain: &[X509]) -> Result<(), ErrorSta
     Ok(())
 }
 
-/// Completes what sessions remember before a ticket of them is made.
+/// Completes the note of a session before a ticket of it is made.
 pub(crate) fn complete_sessions(context: &mut SslContextBuilder) -> Result<(), ErrorStack> {
     // SAFETY: the context lives, and the callback is a function; there is none for tickets that are taken, and no argument.
     let done = unsafe { SSL_CTX_set_session_ticket_cb(context.as_ptr(), make_ticket, ptr::null(), ptr::null_mut()) };
@@ -198,14 +198,14 @@ pub(crate) fn end_session(session: &SslSessionRef) {
 
 /// The certificates that the other end has sent, its own first, while they are verified.
 pub(crate) fn sent_certificates(chain: &X509StoreContextRef) -> Option<&StackRef<X509>> {
-    // SAFETY: the chain lives while it is verified, and so does what was sent, which nobody changes.
+    // SAFETY: the chain lives while it is verified, and so do the sent certificates, which are not changed.
     unsafe {
         let sent = X509_STORE_CTX_get0_untrusted(chain.as_ptr());
         (!sent.is_null()).then(|| StackRef::from_ptr(sent))
     }
 }
 
-/// Sets the algorithms of signatures that clients may use, or that we use as one.
+/// Sets the algorithms of signatures that clients may use, or that we use as a client.
 pub(crate) fn set_client_signatures(context: &mut SslContextBuilder, list: &str) -> Result<(), ErrorStack> {
     let Ok(list) = CString::new(list) else { return Err(ErrorStack::get()) };
     // SAFETY: the context lives, and the text ends in NUL; OpenSSL reads it and keeps nothing of it.
@@ -221,13 +221,13 @@ pub(crate) fn set_groups(ssl: &mut SslRef, list: &str) -> Result<(), ErrorStack>
     if done > 0 { Ok(()) } else { Err(ErrorStack::get()) }
 }
 
-/// Sets how long sessions are remembered.
+/// Sets the lifetime of sessions.
 pub(crate) fn set_session_lifetime(context: &mut SslContextBuilder, seconds: u32) {
     // SAFETY: the context lives; the call sets a number in it.
     unsafe { SSL_CTX_set_timeout(context.as_ptr(), c_long::from(seconds)) };
 }
 
-/// Says when a client wants to go on with a session that is not remembered.
+/// Calls `note` when a client wants to resume a session that is not remembered.
 pub(crate) fn on_missing_session(context: &mut SslContextBuilder, note: fn()) {
     let find = move |_: &mut SslRef, _: &[u8]| {
         note();
@@ -253,8 +253,8 @@ pub(crate) fn share_tickets(context: &mut SslContextBuilder) -> Result<(), Error
     if done > 0 { Ok(()) } else { Err(ErrorStack::get()) }
 }
 
-/// Prepares the cipher and the checksum of a ticket. -1: that failed; 0: the ticket is of no key that is known; 1: it is as it should be;
-/// 2: the client gets another one, too.
+/// Prepares the cipher and the checksum of a ticket. -1: that failed; 0: the ticket's key is not known; 1: it is as it
+/// should be; 2: the client gets another ticket, too.
 unsafe extern "C" fn ticket(
     ssl: *mut ffi::SSL,
     name: *mut c_uchar,
@@ -317,7 +317,7 @@ unsafe fn prepare(
     }
 }
 
-/// Overwrites what nobody shall find in memory.
+/// Overwrites bytes that must not be found in memory.
 pub(crate) fn wipe(bytes: &mut [u8]) {
     // SAFETY: the call writes to these bytes alone.
     unsafe { OPENSSL_cleanse(bytes.as_mut_ptr().cast(), bytes.len()) };
@@ -329,7 +329,7 @@ pub(crate) fn is_resumable(session: &SslSessionRef) -> bool {
     unsafe { SSL_SESSION_is_resumable(session.as_ptr()) == 1 }
 }
 
-/// What has become of early data.
+/// Outcome of early data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum EarlyStatus {
     /// None was sent, or it was refused.
@@ -338,7 +338,7 @@ pub(crate) enum EarlyStatus {
     Accepted,
 }
 
-/// What has become of the early data of a connection, once its handshake is made.
+/// The outcome of the early data of a connection, once its handshake is made.
 pub(crate) fn early_status(ssl: &SslRef) -> EarlyStatus {
     // SAFETY: the connection lives; the call reads a number from it.
     match unsafe { SSL_get_early_data_status(ssl.as_ptr()) } {
@@ -353,8 +353,8 @@ pub(crate) fn options(ssl: &SslRef) -> SslOptions {
     SslOptions::from_bits_retain(unsafe { SSL_get_options(ssl.as_ptr()) })
 }
 
-/// Forgets both ends' keys of the exchange, once the handshake is made: OpenSSL would hold them, ours with its secret, for as long as the
-/// connection lives. What is left of each is a key that holds nothing.
+/// Forgets both ends' keys of the exchange, once the handshake is made: OpenSSL would hold them, ours with its secret, for
+/// as long as the connection lives. An empty key is left in the place of each.
 pub(crate) fn forget_exchange(ssl: &SslRef) {
     fn empty<T>(key: &PKeyRef<T>) {
         // SAFETY: the key lives. To set its type empties it; only the connection has it, too, and OpenSSL uses such keys in handshakes
@@ -387,15 +387,15 @@ pub(crate) fn resume(ssl: &mut SslRef, session: &SslSessionRef) -> Result<(), Er
 /// An extension of the client's hello, while it is being read.
 pub(crate) fn hello_extension(ssl: &mut SslRef, kind: u16) -> Option<&[u8]> {
     let (mut bytes, mut len): (*const c_uchar, usize) = (ptr::null(), 0);
-    // SAFETY: the handshake lives, and is in its hello callback; what the call writes are places in the hello, which lives as long as
-    // the callback, and so longer than the borrow of `ssl`.
+    // SAFETY: the handshake lives, and is in its hello callback. The call writes places in the hello, which lives as long
+    // as the callback, and so longer than the borrow of `ssl`.
     unsafe {
         let found = ffi::SSL_client_hello_get0_ext(ssl.as_ptr(), c_uint::from(kind), &mut bytes, &mut len);
         (found == 1 && !bytes.is_null()).then(|| std::slice::from_raw_parts(bytes, len))
     }
 }
 
-/// The group of the key exchange, by OpenSSL's name; none where keys were exchanged in another way.
+/// The group of the key exchange, by OpenSSL's name; `None` where keys were exchanged in another way.
 pub(crate) fn group_name(ssl: &SslRef) -> Option<String> {
     // SAFETY: the connection lives; the first call reads a number from it, and the second one gives a text that lives as long as the
     // context of the connection and is copied at once.
@@ -409,23 +409,25 @@ pub(crate) fn group_name(ssl: &SslRef) -> Option<String> {
     }
 }
 
-/// What an answer about a certificate's state says, over many lines.
+/// Text of an answer about a certificate's state, over many lines.
 pub(crate) fn answer_text(response: &OcspResponseRef) -> Option<String> {
-    // SAFETY: the response lives, and is only read; what it is written to is made and freed here, and its bytes are copied before that.
+    // SAFETY: the response lives, and is only read; the memory that it is written to is made and freed here, and its bytes
+    // are copied before that.
     let text = unsafe { printed(|memory| OCSP_RESPONSE_print(memory, response.as_ptr(), 0) == 1) };
     text.map(|text| String::from_utf8_lossy(&text).into_owned())
 }
 
 /// A distinguished name as RFC 2253 has it.
 pub(crate) fn dn_rfc2253(name: &X509NameRef) -> Option<Vec<u8>> {
-    // SAFETY: the name lives, and is only read; what it is written to is made for it.
+    // SAFETY: the name lives, and is only read; the memory that it is written to is made for it.
     unsafe { printed(|memory| X509_NAME_print_ex(memory, name.as_ptr(), 0, XN_FLAG_RFC2253) >= 0) }
 }
 
-/// The first certificate of a text in PEM, with what it says that it is trusted for.
+/// The first certificate of a text in PEM, with the purposes that it is trusted for.
 pub(crate) fn certificate_from_pem(text: &[u8]) -> Result<X509, ErrorStack> {
     let len = c_int::try_from(text.len()).map_err(|_| ErrorStack::get())?;
-    // SAFETY: OpenSSL reads so many bytes, which live as long as this call, and keeps none of them; what it makes is ours.
+    // SAFETY: OpenSSL reads so many bytes, which live as long as this call, and keeps none of them; the new certificate is
+    // ours.
     unsafe {
         let memory = ffi::BIO_new_mem_buf(text.as_ptr().cast(), len);
         if memory.is_null() {
@@ -437,7 +439,7 @@ pub(crate) fn certificate_from_pem(text: &[u8]) -> Result<X509, ErrorStack> {
     }
 }
 
-/// A certificate in DER, with what it says that it is trusted for.
+/// A certificate in DER, with the purposes that it is trusted for.
 pub(crate) fn trusted_der(certificate: &X509Ref) -> Vec<u8> {
     // SAFETY: the certificate lives, and is only read; the second call writes as many bytes as the first one has counted.
     unsafe {
@@ -459,11 +461,11 @@ pub(crate) fn dotted(object: &Asn1ObjectRef) -> Option<String> {
     Some(text[..len].iter().map(|digit| char::from(*digit as u8)).collect())
 }
 
-/// What is written into memory, if that is done.
+/// Bytes that a function writes into memory, if it succeeds.
 ///
-/// SAFETY: to be called with something that writes to what it gets, and does not keep it.
+/// SAFETY: to be called with a function that writes to the memory that it gets, and does not keep it.
 unsafe fn printed(write: impl FnOnce(*mut ffi::BIO) -> bool) -> Option<Vec<u8>> {
-    // SAFETY: what is written to is made and freed here, and its bytes are copied before that.
+    // SAFETY: the memory is made and freed here, and its bytes are copied before that.
     unsafe {
         let memory = ffi::BIO_new(ffi::BIO_s_mem());
         if memory.is_null() {
@@ -475,13 +477,13 @@ unsafe fn printed(write: impl FnOnce(*mut ffi::BIO) -> bool) -> Option<Vec<u8>> 
         let len = usize::try_from(len).ok().filter(|_| done && !bytes.is_null());
         let text = len.map(|len| std::slice::from_raw_parts(bytes.cast::<u8>(), len).to_vec());
         ffi::BIO_free_all(memory);
-        // What went wrong here must not be found by whoever reads from a connection next.
+        // An error of this call must not be taken for one of the next read from a connection.
         drop(openssl::error::ErrorStack::get());
         text
     }
 }
 
-/// OpenSSL's words for an error.
+/// OpenSSL's text of an error.
 pub(crate) fn error_text(error: c_ulong) -> String {
     let mut text = [0 as c_char; 256];
     // SAFETY: the call writes at most so many bytes, and ends them with NUL.

@@ -1,11 +1,11 @@
-//! Compression of records (RFC 3749): what everything that a connection carries goes through, heads and bodies alike.
+//! Compression of records (RFC 3749): it applies to all bytes that a connection carries, heads and bodies alike.
 //!
-//! It is forbidden unless a line says otherwise, because it tells who listens what is secret in a record that also holds bytes of an
+//! It is forbidden unless a line allows it: an eavesdropper can find out secrets in a record that also holds bytes of an
 //! attacker's choice (CRIME, CVE-2012-4929). TLS 1.3 has none.
 //!
-//! OpenSSL does it by methods in a list of the process. Debian's is built without zlib, so that the list is empty; [`method`] adds one
-//! of ours, with [`coder`] behind it. A list of the process is everybody's: so each context but those of lines that say `allow`
-//! forbids it, and a handshake needs a [`Hold`] on the memory beside.
+//! OpenSSL does it by methods in a list of the process. Debian's is built without zlib, so that the list is empty;
+//! [`method`] adds one of ours, which runs [`coder`]. All contexts of a process share the list. So each context but those
+//! of lines that have `allow` forbids it, and a handshake needs a [`Hold`] on the memory beside.
 //!
 //! ```text
 //! a line says `allow` --> support(): OpenSSL 3.0? the method added? a connection in memory compresses? --no--> the line is an error
@@ -30,20 +30,20 @@ use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
 pub(crate) use method::{current, forbid, name_sessions};
 
-/// What a line says of it: `tls-compression`.
+/// Policy of a line on compression of records: `tls-compression`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Policy {
     /// Records are not compressed.
     #[default]
     Forbid,
-    /// Nor are they, but it is noted which clients offer it.
+    /// Nor are they, but the clients that offer it are noted.
     Detect,
     /// They are, where the other end takes it too and speaks TLS 1.2.
     Allow,
 }
 
 impl Policy {
-    /// By its name.
+    /// The policy of that name.
     pub(crate) fn of_word(word: &str) -> Option<Policy> {
         match word {
             "forbid" => Some(Policy::Forbid),
@@ -57,13 +57,13 @@ impl Policy {
 /// The right to the memory of one connection's coder and decoder, [`MEMORY_BYTES`]: it ends when it is dropped.
 pub type Hold = Box<dyn Any + Send>;
 
-/// Asks for a [`Hold`]; none where there is no room.
+/// Asks for a [`Hold`]; `None` where there is no room.
 pub type Ask = Box<dyn FnOnce() -> Option<Hold> + Send>;
 
 /// The most that one connection's coder and decoder hold.
 pub const MEMORY_BYTES: usize = coder::PACKER_BYTES + coder::UNPACKER_BYTES;
 
-/// What becomes of the bytes of a record.
+/// Form in which the bytes of a record travel.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Manner {
     /// They are compressed.
@@ -73,14 +73,14 @@ pub(crate) enum Manner {
     Stored,
 }
 
-/// A connection's coder: packs a record into the room, stored if that is said, and says how long it came out.
+/// A connection's coder: packs a record into the room, stored if so asked, and returns its length there.
 #[cfg(feature = "hostile")]
 pub fn packer() -> impl FnMut(&[u8], &mut [u8], bool) -> Option<usize> {
     let mut packer = coder::Packer::new();
     move |record, room, is_stored| packer.pack(record, room, if is_stored { Manner::Stored } else { Manner::Deflate }).ok()
 }
 
-/// A connection's decoder: unpacks a record into the room, and says how long it came out.
+/// A connection's decoder: unpacks a record into the room, and returns its length there.
 #[cfg(feature = "hostile")]
 pub fn unpacker() -> impl FnMut(&[u8], &mut [u8]) -> Option<usize> {
     let mut unpacker = coder::Unpacker::new();
@@ -101,12 +101,13 @@ pub(crate) fn while_in<R>(manner: Manner, write: impl FnOnce() -> R) -> R {
     done
 }
 
-/// Whether this process can do it; if not, why. Asked once, and then a connection in memory was tried.
+/// Whether this process can compress records; if not, the reason. It is found out once, by trying a connection in memory.
 pub(crate) fn support() -> Result<(), &'static str> {
     FOUND.get_or_init(|| method::register().and_then(|()| trial::run())).as_ref().copied().map_err(String::as_str)
 }
 
-/// Whether that was asked, and it can: who comes while connections are made must not ask first, since that changes what they look at.
+/// Whether that was found out, and it can. While connections are made it must not be found out first, since that changes
+/// the list that they look at.
 pub(crate) fn was_found() -> bool {
     FOUND.get().is_some_and(Result::is_ok)
 }
@@ -120,7 +121,7 @@ pub(crate) fn allow(context: &mut SslContextBuilder) {
 
 static OFFERED: LazyLock<Option<Index<Ssl, ()>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
 
-/// What a connection of a client has of a [`Hold`].
+/// A client connection's part of a [`Hold`].
 #[derive(Default)]
 struct Memory {
     ask: Option<Ask>,
@@ -129,7 +130,7 @@ struct Memory {
 
 static MEMORY: LazyLock<Option<Index<Ssl, Mutex<Memory>>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
 
-/// Lets a client's connection ask for memory once its hello offers DEFLATE: who says nothing holds nothing.
+/// Lets a client's connection ask for memory once its hello offers DEFLATE: without that offer it holds none.
 pub(crate) fn ask_later(ssl: &mut SslRef, ask: Ask) {
     if let Some(index) = *MEMORY {
         ssl.set_ex_data(index, Mutex::new(Memory { ask: Some(ask), hold: None }));
@@ -153,7 +154,7 @@ pub(crate) fn ask_now(ssl: &mut SslRef) {
     }
 }
 
-/// Gives back what a connection that does not compress has, and sees to it that it never does.
+/// Gives back the memory of a connection that does not compress, and sees to it that it never does.
 pub(crate) fn release(ssl: &SslRef) {
     memory(ssl, std::mem::take);
     forbid(ssl);
@@ -183,7 +184,7 @@ pub(crate) fn was_offered(ssl: &SslRef) -> bool {
     (*OFFERED).is_some_and(|index| ssl.ex_data(index).is_some())
 }
 
-/// What is said where it is allowed.
+/// Warning where compression is allowed.
 pub(crate) const WARNING: &str = "'tls-compression allow': who can make a client send bytes of his choice, and sees how long records \
      are, can find out what is secret in them (CRIME): only where no client runs what strangers wrote, such as browsers do";
 

@@ -1,4 +1,4 @@
-//! What a session remembers of the handshake that began it, beside what OpenSSL keeps: so that rules see the same when it is resumed.
+//! Facts of a handshake that its session remembers beside OpenSSL's own, so that rules see the same when it is resumed.
 //!
 //! It travels in the session, in memory as in a ticket:
 //!
@@ -14,12 +14,12 @@ use crate::verification::{self, Errors, Verification};
 use openssl::ssl::SslRef;
 use openssl::x509::{X509Ref, X509StoreContextRef};
 
-/// What is remembered.
+/// The remembered facts.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Remembered<'a> {
     /// The kind of key that we signed with, by OpenSSL's number.
     pub(crate) signature: Option<i32>,
-    /// What was wrong with the client's certificates, and tolerated.
+    /// Errors of the client's certificates that were tolerated.
     pub(crate) errors: Errors,
     /// The name of the root of the client's chain, in DER.
     pub(crate) root: &'a [u8],
@@ -27,8 +27,8 @@ pub(crate) struct Remembered<'a> {
     pub(crate) above: &'a [u8],
 }
 
-/// The most that a session carries: clients with OpenSSL 3.0 give up at tickets of 16 KB, in which the client's own certificate is, too.
-/// A session that would carry more is not resumed.
+/// The most bytes that a session carries: clients with OpenSSL 3.0 give up at tickets of 16 KB, in which the client's own
+/// certificate is, too. A session that would carry more is not resumed.
 const MOST_BYTES: usize = 8 * 1024;
 
 impl Remembered<'_> {
@@ -46,7 +46,7 @@ impl Remembered<'_> {
         Some(Remembered { signature, errors, root, above })
     }
 
-    /// None where it is too long.
+    /// Encodes it; `None` where it is too long.
     fn encode(&self) -> Option<Vec<u8>> {
         let Remembered { signature, errors: Errors { authority, authority_depth, certificate }, root, above } = self;
         let numbers = [signature.unwrap_or_default(), *authority, *authority_depth, *certificate];
@@ -66,7 +66,7 @@ impl Remembered<'_> {
     }
 }
 
-/// What a connection's session remembers.
+/// The facts that a connection's session remembers.
 pub(crate) fn of(ssl: &SslRef) -> Option<Remembered<'_>> {
     Remembered::parse(raw::session_note(ssl.session()?))
 }

@@ -53,7 +53,7 @@ pub(crate) fn revoked(list: &X509CrlRef) -> String {
     text
 }
 
-/// What kind of key a certificate has: `rsa`, `ecdsa`, `dsa`.
+/// Kind of a certificate's key: `rsa`, `ecdsa`, `dsa`.
 pub(crate) fn key_kind(leaf: &X509Ref) -> &'static str {
     match leaf.public_key().map(|key| key.id()) {
         Ok(Id::RSA) => "rsa",

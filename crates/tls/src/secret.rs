@@ -1,10 +1,10 @@
-//! Bytes that nobody shall find in memory once they are given up.
+//! Bytes that must not be found in memory once they are given up.
 
 use crate::raw;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// Bytes that are overwritten before their memory is given back, also where they have to move because there are more of them.
+/// Bytes that are overwritten before their memory is given back, also where growth moves them.
 #[derive(Default)]
 pub struct Secret(Vec<u8>);
 
@@ -14,7 +14,7 @@ impl Secret {
         Secret(Vec::with_capacity(len))
     }
 
-    /// So many zeros, for who fills them.
+    /// So many zeros, for the caller to fill.
     pub fn zeros(len: usize) -> Secret {
         Secret(vec![0; len])
     }
@@ -41,7 +41,8 @@ impl Secret {
         front
     }
 
-    /// All of it as text, where nobody overwrites it any more, with room for the end of a line; what is not UTF-8 is lost.
+    /// All of it as text, which is no longer overwritten, with room for the end of a line; bytes that are not UTF-8 are
+    /// lost.
     pub fn into_text(mut self) -> String {
         let len = self.0.len();
         self.extend(b"\n");
@@ -52,7 +53,7 @@ impl Secret {
         })
     }
 
-    /// Gives up what is behind the first bytes.
+    /// Drops the bytes after the first `len`.
     pub fn cut(&mut self, len: usize) {
         if let Some(rest) = self.0.get_mut(len..) {
             raw::wipe(rest);

@@ -3,13 +3,14 @@
 //! ```text
 //!   made -- handshake --> open -- close_notify sent --> half closed --> dropped
 //!     \                     \______ dropped: a close_notify is tried, and not waited for; none where it was broken off
-//!      \__ failed: `failure` says why
+//!      \__ failed: `failure` has the reason
 //! ```
 //!
-//! Data that goes ahead of the handshake has states of its own: `early` has their picture. How it ends is `ending`'s.
+//! Data that goes ahead of the handshake has states of its own: `early` has their picture. The end of a connection is
+//! `ending`'s.
 //!
-//! One task owns it, and polls both directions: each of them drives what waits to be sent, so that nothing is forgotten by a direction
-//! that has nothing more to say.
+//! A single task owns it, and polls both directions: each of them drives the bytes that wait to be sent. So none are
+//! forgotten by a direction that has nothing more to do.
 
 use crate::counters::{COUNTERS, HandshakeCounts, begin, bump};
 use crate::early::{Early, Progress};
@@ -39,7 +40,7 @@ pub struct Secured {
     pub(crate) stream: RefCell<SslStream<Wire>>,
     limits: Limits,
     pub(crate) side: Side,
-    /// What is counted of its line.
+    /// Counts of its line.
     counts: Arc<HandshakeCounts>,
     /// Bytes written since a pause.
     burst: Cell<u32>,
@@ -48,17 +49,17 @@ pub struct Secured {
     pub(crate) early: RefCell<Option<Box<Early>>>,
     /// Whether its records are compressed.
     compresses: Cell<bool>,
-    /// Whether the other end shall see that something is missing.
+    /// Whether the other end shall see that data is missing.
     pub(crate) breaks_off: Cell<bool>,
-    /// Whether the other end has taken what went ahead of the handshake.
+    /// Whether the other end has taken the early data.
     pub(crate) went_early: Cell<bool>,
-    /// Whether what is written now is compressed already, so that it travels in stored records.
+    /// Whether the bytes that are written now are compressed already, so that they travel in stored records.
     stores: Cell<bool>,
-    /// The right to the memory of its coders: from the beginning, and as long as they may be.
+    /// The right to the memory of its coders: from the beginning, and as long as they may exist.
     memory: Cell<Option<Hold>>,
 }
 
-/// Who is at the other end.
+/// Peer at the other end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
     Client,
@@ -85,18 +86,18 @@ impl Limits {
 pub(crate) enum State {
     /// The handshake is to be made.
     Fresh,
-    /// The same, and something may go ahead of it to the server.
+    /// The same, and data may go ahead of it to the server.
     Held,
     /// The client's early data has come, the rest of its handshake has not.
     Early,
     Open,
-    /// It failed so.
+    /// It failed, with this reason.
     Failed(Failure),
 }
 
-/// The most that a record carries (RFC 8446 section 5.1).
+/// Most bytes that a record carries (RFC 8446 section 5.1).
 const RECORD: usize = 16_384;
-/// A burst is long, and records need not be small any more, behind so many bytes.
+/// Bytes after which a burst is long, and records need not be small any more.
 const LONG_BURST: u32 = 40 * 1024;
 
 impl fmt::Debug for Secured {
@@ -114,7 +115,7 @@ impl Secured {
         (side, counts): (Side, &Arc<HandshakeCounts>),
         hold: Option<Hold>,
     ) -> io::Result<Secured> {
-        // A client's connection prepares for one and asks for the other when its hello has come.
+        // A client's connection prepares for memory and asks for it when its hello has come.
         if side == Side::Server {
             verification::prepare(&mut ssl);
             if hold.is_none() {
@@ -203,7 +204,7 @@ impl Secured {
         }
     }
 
-    /// Sees whether both ends compress records; if not, the memory for it is others'.
+    /// Checks whether both ends compress records; if not, the memory for it is given back.
     fn settle_records(&self, ssl: &SslRef) {
         self.compresses.set(records::current(ssl));
         match self.compresses.get() {
@@ -220,17 +221,18 @@ impl Secured {
         self.compresses.get()
     }
 
-    /// Says whether what is written from here on is compressed already: it then travels in stored records, which cost no work.
+    /// Sets whether the bytes that are written from here on are compressed already: they then travel in stored records,
+    /// which cost no work.
     pub fn store_records(&self, stores: bool) {
         self.stores.set(stores);
     }
 
-    /// Says that the handshake took too long.
+    /// Fails the handshake because it took too long.
     pub fn give_up(&self) -> Failure {
         self.fail(Failure { cause: Cause::Timeout, library: 0 })
     }
 
-    /// Why the handshake failed, if it did.
+    /// The reason why the handshake failed, if it did.
     pub fn failure(&self) -> Option<Failure> {
         match self.state.get() {
             State::Failed(failure) => Some(failure),
@@ -294,7 +296,7 @@ impl Secured {
         }
     }
 
-    /// Whether there is something to read, or the other end has closed.
+    /// Waits until there is something to read, or the other end has closed.
     pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.push(cx)?;
         loop {
@@ -305,7 +307,7 @@ impl Secured {
         }
     }
 
-    /// Waits for what a read has to wait for, where it found nothing; and what is to be sent goes on going.
+    /// Waits for the event that a read needs that found nothing; waiting bytes go on being sent meanwhile.
     pub(crate) fn poll_more(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let pause = self.stream.borrow().get_ref().pause();
         match pause {
@@ -322,7 +324,7 @@ impl Secured {
         }
     }
 
-    /// Whether the other end has said or closed anything, as far as the runtime knows.
+    /// Whether the other end has sent anything or has closed, as far as the runtime knows.
     pub fn is_stale(&self) -> bool {
         self.peek()
     }
@@ -335,7 +337,7 @@ impl Secured {
         found
     }
 
-    /// Looks for data or an end behind tickets and other messages of TLS itself.
+    /// Looks for data or an end after tickets and other messages of TLS itself.
     fn peek(&self) -> bool {
         let is_known = match self.state.get() {
             State::Early => self.has_early() || self.read_early().is_err() || self.has_early(),
@@ -354,8 +356,8 @@ impl Secured {
         }
     }
 
-    /// Writes some of the slices; how many bytes. They are in records of their own before anything that is written later, but may still
-    /// be on their way when this returns.
+    /// Writes some of the slices; returns the number of bytes. They are in records of their own before anything that is
+    /// written later, but may still be on their way when this returns.
     pub fn poll_write(&self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         ready!(self.poll_sent(cx))?;
         let most = match (usize::from(self.limits.first), usize::from(self.limits.any)) {
@@ -386,7 +388,7 @@ impl Secured {
             [one] => write(&mut stream, &one[..one.len().min(most)], manner)?,
             [first, ..] if first.len() >= most => write(&mut stream, &first[..most], manner)?,
             _ => {
-                // A head and what follows it are one record: the receiver can do nothing with a part of it.
+                // A head and the bytes after it are one record: the receiver can do nothing with a part of it.
                 let mut record = Vec::with_capacity(slices.iter().map(|slice| slice.len()).sum::<usize>().min(most));
                 for slice in slices {
                     record.extend_from_slice(&slice[..slice.len().min(most - record.len())]);
@@ -398,12 +400,12 @@ impl Secured {
         Poll::Ready(Ok(n))
     }
 
-    /// Whether everything that was written has gone, and the handshake is made.
+    /// Whether all written bytes have gone, and the handshake is made.
     pub fn is_sent(&self) -> bool {
         self.stream.borrow().get_ref().is_sent() && !self.is_early()
     }
 
-    /// Sends what waits, and makes the handshake if that is still to be done.
+    /// Sends waiting bytes, and makes the handshake if that is still to be done.
     pub fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_sent(cx))?;
         ready!(self.poll_settled(cx)).map_err(|_| io::Error::from(io::ErrorKind::ConnectionAborted))?;
@@ -426,7 +428,7 @@ impl Secured {
         }
     }
 
-    /// The same, where waiting is somebody else's business.
+    /// Sends waiting bytes where the caller waits otherwise.
     fn push(&self, cx: &mut Context<'_>) -> io::Result<()> {
         match self.poll_sent(cx) {
             Poll::Ready(done) => done,
@@ -434,7 +436,7 @@ impl Secured {
         }
     }
 
-    /// Looks at what is known of the connection.
+    /// Calls a function with the state of the connection.
     pub fn with<R>(&self, f: impl FnOnce(&SslRef) -> R) -> R {
         f(self.stream.borrow().ssl())
     }
@@ -485,10 +487,10 @@ fn is_wait(sent: &io::Result<()>) -> bool {
     matches!(sent, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Why a handshake failed.
+/// Reason why a handshake failed.
 pub(crate) fn why(stream: &SslStream<Wire>, error: &Error) -> Failure {
     let library = error.ssl_error().and_then(|stack| stack.errors().first()).map_or(0, |first| first.code());
-    // HAProxy's numbers of what is wrong with a certificate are for clients' ones.
+    // HAProxy has numbers only for faults of clients' certificates.
     let fatal = verification::of(stream.ssl()).and_then(verification::Verification::fatal);
     let fatal = fatal.filter(|cause| stream.ssl().is_server() || *cause == Cause::Mismatch);
     let cause = match fatal {

@@ -1,4 +1,4 @@
-//! What the configuration says of TLS, as its keywords leave it.
+//! Settings of TLS, as the keywords of the configuration leave them.
 
 use crate::ignored::Ignored;
 use crate::version::VersionWords;
@@ -10,24 +10,24 @@ use terse_config::{Place, Setting};
 pub use crate::records::Policy;
 pub use crate::version::Version;
 
-/// What `global` says.
+/// Settings of `global`.
 #[derive(Clone, Debug)]
 pub struct Global {
-    /// `crt-base`: where relative names of certificates begin.
+    /// `crt-base`: folder for relative names of certificates.
     pub crt_base: Option<PathBuf>,
-    /// `key-base`: where relative names of keys begin that `crt-store` sections name.
+    /// `key-base`: folder for relative names of keys in `crt-store` sections.
     pub key_base: Option<PathBuf>,
-    /// `ca-base`: the same for authorities and lists of revoked certificates.
+    /// `ca-base`: folder for relative names of authorities and lists of revoked certificates.
     pub ca_base: Option<PathBuf>,
     /// `issuers-chain-path`: certificates that complete chains.
     pub issuers: Option<PathBuf>,
-    /// `ssl-load-extra-files`: what is read beside certificates.
+    /// `ssl-load-extra-files`: the files that are read beside certificates.
     pub extra: ExtraFiles,
     /// `ssl-load-extra-del-ext`: names of extra files take the place of the certificate's extension.
     pub extra_replaces_extension: bool,
     /// `ssl-skip-self-issued-ca`: roots are left out of chains.
     pub skips_roots: bool,
-    /// `ssl-server-verify`: whether servers' certificates are verified where their lines say nothing; they are.
+    /// `ssl-server-verify`: whether servers' certificates are verified where their lines have no `verify`; default true.
     pub server_verify: bool,
     /// `ssl-security-level`
     pub security_level: Option<u32>,
@@ -39,9 +39,9 @@ pub struct Global {
     pub cache_size: u32,
     /// `tune.ssl.ssl-ctx-cache-size`: made certificates that each address remembers.
     pub made_certificates: usize,
-    /// How many bytes of each client's hello are kept for fetches.
+    /// Bytes of each client's hello that are kept for fetches.
     pub hello_bytes: usize,
-    /// `tune.ssl.lifetime`: how long.
+    /// `tune.ssl.lifetime`: lifetime of remembered sessions.
     pub lifetime: Duration,
     /// `tune.ssl.maxrecord`: bytes of each record at the beginning of a burst; 0: as many as fit.
     pub max_record: usize,
@@ -55,18 +55,18 @@ pub struct Global {
     pub takes_expired: bool,
 }
 
-/// How answers about certificates' states are fetched.
+/// Settings of the fetching of answers about certificates' states.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OcspUpdates {
-    /// `ocsp-update.mode`: of certificates that say nothing of it.
+    /// `ocsp-update.mode`: default for certificates without a setting of their own.
     pub by_default: bool,
-    /// `ocsp-update.disable`: of none.
+    /// `ocsp-update.disable`: for no certificate.
     pub disabled: bool,
-    /// `ocsp-update.mindelay`: seconds between two requests.
+    /// `ocsp-update.mindelay`: least seconds between two requests.
     pub min_s: i64,
-    /// `ocsp-update.maxdelay`: the most.
+    /// `ocsp-update.maxdelay`: most seconds between two requests.
     pub max_s: i64,
-    /// `ocsp-update.httpproxy`: who is asked to ask, as `host:port`.
+    /// `ocsp-update.httpproxy`: proxy that requests go through, as `host:port`.
     pub proxy: Option<Arc<str>>,
 }
 
@@ -109,7 +109,7 @@ impl Setting for Global {
     }
 }
 
-/// What `ssl-default-bind-*` and `ssl-default-server-*` have said so far: it holds for the lines behind them.
+/// Defaults that `ssl-default-bind-*` and `ssl-default-server-*` have set so far: they hold for the lines after them.
 #[derive(Clone, Default, Debug)]
 pub struct Defaults {
     /// Of `bind` lines.
@@ -126,7 +126,7 @@ impl Setting for Defaults {
     }
 }
 
-/// What is read beside certificates.
+/// Files that are read beside certificates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExtraFiles {
     /// `bundle`: FILE.rsa, FILE.dsa, FILE.ecdsa, where there is no FILE.
@@ -147,12 +147,12 @@ impl Default for ExtraFiles {
     }
 }
 
-/// A name in the configuration, and where it stands.
+/// A name in the configuration, and the place where it stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileName {
     /// As it is written.
     pub name: Arc<str>,
-    /// Where.
+    /// Its place.
     pub place: Place,
 }
 
@@ -167,7 +167,7 @@ impl FileName {
     }
 }
 
-/// What both sides have.
+/// Settings that both sides have.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Common {
     /// `ssl-min-ver` and its like.
@@ -186,14 +186,14 @@ pub struct Common {
     pub tickets: Option<bool>,
     /// `prefer-client-ciphers`
     pub client_chooses: bool,
-    /// `renegotiate`, `no-renegotiate`: of TLS 1.2 and older, asked for by a server.
+    /// `renegotiate`, `no-renegotiate`: of TLS 1.2 and older, when a server asks for it.
     pub renegotiates: Option<bool>,
     /// `tls-compression`
     pub records: Policy,
 }
 
 impl Common {
-    /// Takes from `other` what is not said here.
+    /// Takes from `other` the settings that are missing here.
     fn settle(&mut self, other: &Common) {
         let Common {
             versions,
@@ -205,7 +205,7 @@ impl Common {
             tickets,
             client_chooses,
             renegotiates,
-            // `global` says nothing of it: each line that allows it says so itself.
+            // `global` has no default for it: each line that allows it has the keyword itself.
             records: _,
         } = other;
         self.versions.settle(versions);
@@ -220,7 +220,7 @@ impl Common {
     }
 }
 
-/// Whether the other end shows a certificate.
+/// Demand for the other end's certificate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verify {
     /// It is not asked for, or not looked at.
@@ -231,7 +231,7 @@ pub enum Verify {
     Required,
 }
 
-/// A `bind` line's words of TLS.
+/// The TLS keywords of a `bind` line.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct BindTls {
     /// `ssl`
@@ -246,11 +246,11 @@ pub struct BindTls {
     pub ocsp_update: Option<bool>,
     /// `generate-certificates`: certificates are made for names that none has.
     pub generates: bool,
-    /// `ca-sign-file`: who signs them.
+    /// `ca-sign-file`: the authority that signs them.
     pub ca_sign_file: Option<FileName>,
-    /// `ca-sign-pass`: what the key of that file is encrypted with.
+    /// `ca-sign-pass`: password of the key of that file.
     pub ca_sign_pass: Option<Passphrase>,
-    /// What a certificate of a list may have of its own.
+    /// Settings that a certificate of a list may have of its own.
     pub own: Own,
 }
 
@@ -264,24 +264,24 @@ impl std::fmt::Debug for Passphrase {
     }
 }
 
-/// Words of a `bind` line that a line of a `crt-list` may have too.
+/// Keywords of a `bind` line that a line of a `crt-list` may have too.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Own {
-    /// What both sides have.
+    /// Settings that both sides have.
     pub common: Common,
     /// `alpn`: the protocols that are offered; `None`: those that the proxy speaks.
     pub alpn: Option<Vec<Box<str>>>,
     /// `verify`
     pub verify: Option<Verify>,
-    /// `ca-file`: who signs clients' certificates; their names are told to clients.
+    /// `ca-file`: the authorities of clients' certificates; their names are sent to clients.
     pub ca_file: Option<FileName>,
-    /// `ca-verify-file`: the same, and not told.
+    /// `ca-verify-file`: the same, but their names are not sent.
     pub ca_verify_file: Option<FileName>,
     /// `crl-file`
     pub crl_file: Option<FileName>,
     /// `allow-0rtt`: early data is taken.
     pub takes_early: bool,
-    /// `no-ca-names`: no names are told.
+    /// `no-ca-names`: no names of authorities are sent.
     pub hides_authorities: bool,
     /// `crt-ignore-err`
     pub crt_ignored: Ignored,
@@ -290,7 +290,7 @@ pub struct Own {
 }
 
 impl Own {
-    /// The same words wherever they stand.
+    /// The same keywords wherever they stand.
     pub(crate) fn placeless(&self) -> Own {
         let mut own = self.clone();
         for file in [&mut own.ca_file, &mut own.ca_verify_file, &mut own.crl_file].into_iter().flatten() {
@@ -301,7 +301,7 @@ impl Own {
 }
 
 impl BindTls {
-    /// Takes what is said for all lines, once this one is read.
+    /// Takes the defaults of all lines, once this line is read.
     pub fn settle(&mut self, defaults: Option<&Defaults>) {
         if let Some(defaults) = defaults {
             self.own.common.settle(&defaults.bind);
@@ -311,7 +311,7 @@ impl BindTls {
 }
 
 impl ServerTls {
-    /// Takes what is said for all lines, once this one is read.
+    /// Takes the defaults of all lines, once this line is read.
     pub fn settle(&mut self, defaults: Option<&Defaults>) {
         if let Some(defaults) = defaults {
             self.common.settle(&defaults.server);
@@ -319,16 +319,16 @@ impl ServerTls {
     }
 }
 
-/// What names certificates.
+/// A keyword that names certificates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CertificateWord {
     /// The file, folder or list.
     pub file: FileName,
-    /// Which of them it is.
+    /// Kind of the keyword.
     pub kind: CertificateKind,
 }
 
-/// How a file is named.
+/// Keyword that names a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CertificateKind {
     /// `crt`: a file or a folder.
@@ -339,14 +339,14 @@ pub enum CertificateKind {
     List,
 }
 
-/// A `server` line's words of TLS.
+/// The TLS keywords of a `server` line.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ServerTls {
     /// `ssl`
     pub enabled: bool,
-    /// `no-ssl`, and whether `ssl` had been said before: then the stats socket may switch it on.
+    /// `no-ssl`, and whether `ssl` stood before it: then the stats socket may switch it on.
     pub declined: Option<bool>,
-    /// What both sides have.
+    /// Settings that both sides have.
     pub common: Common,
     /// `verify`: `None` as `ssl-server-verify` has it.
     pub verify: Option<bool>,
@@ -356,9 +356,9 @@ pub struct ServerTls {
     pub ca_file: Option<FileName>,
     /// `crl-file`
     pub crl_file: Option<FileName>,
-    /// `crt`: what is shown to a server that asks.
+    /// `crt`: the certificate that is shown to a server that asks for one.
     pub certificate: Option<FileName>,
-    /// `sni`: the expression, and where it stands.
+    /// `sni`: the expression, and its place.
     pub sni: Option<FileName>,
     /// `no-sni-auto`: where there is no `sni`, the request's host is not asked for.
     pub no_sni_auto: bool,

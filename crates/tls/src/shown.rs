@@ -1,4 +1,4 @@
-//! What a certificate says, in the forms of HAProxy's fetches (`ssl_c_s_dn` and its like).
+//! Content of a certificate, in the forms of HAProxy's fetches (`ssl_c_s_dn` and its like).
 
 use crate::der;
 use crate::dn::Dn;
@@ -17,7 +17,7 @@ pub struct Shown(pub(crate) X509);
 pub enum Whose {
     /// The certificate's own.
     Subject,
-    /// Who has signed it.
+    /// The issuer's.
     Issuer,
 }
 
@@ -42,22 +42,22 @@ impl Shown {
         i64::from(self.0.version()) + 1
     }
 
-    /// When it begins: `YYMMDDhhmmssZ`.
+    /// Start of its validity: `YYMMDDhhmmssZ`.
     pub fn not_before(&self) -> Option<String> {
         time(self.0.not_before())
     }
 
-    /// When it ends.
+    /// End of its validity.
     pub fn not_after(&self) -> Option<String> {
         time(self.0.not_after())
     }
 
-    /// How it was signed: `RSA-SHA256`.
+    /// Algorithm of its signature: `RSA-SHA256`.
     pub fn signature_algorithm(&self) -> Option<&'static str> {
         self.0.signature_algorithm().object().nid().short_name().ok()
     }
 
-    /// What kind of key it has: `rsaEncryption`.
+    /// Kind of its key: `rsaEncryption`.
     pub fn key_algorithm(&self) -> Option<&'static str> {
         match self.0.public_key().ok()?.id() {
             Id::EC => Some("id-ecPublicKey"),
@@ -65,7 +65,7 @@ impl Shown {
         }
     }
 
-    /// What kind of key it has and how long it is: `RSA2048`, `EC256`.
+    /// Kind and length of its key: `RSA2048`, `EC256`.
     pub fn key_size(&self) -> Option<String> {
         let key = self.0.public_key().ok()?;
         let kind = match key.id() {
@@ -77,7 +77,7 @@ impl Shown {
         Some(format!("{kind}{}", key.bits()))
     }
 
-    /// One of its names.
+    /// A distinguished name of it.
     pub fn dn(&self, whose: Whose) -> Dn<'_> {
         Dn::of(match whose {
             Whose::Subject => self.0.subject_name(),
@@ -110,7 +110,7 @@ impl Shown {
     pub fn policies(&self) -> Option<Vec<String>> {
         let der = self.der()?;
         let list = der::elements(der::extension(&der, POLICIES)?).next().filter(|list| list.tag == der::SEQUENCE)?;
-        // Behind the name of a policy may stand what qualifies it.
+        // The name of a policy may be followed by its qualifiers.
         let names = der::elements(list.content).filter_map(|policy| der::elements(policy.content).next());
         Some(names.filter(|name| name.tag == der::OBJECT).filter_map(|name| der::dotted(name.content)).collect())
     }

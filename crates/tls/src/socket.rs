@@ -33,7 +33,7 @@ impl Socket {
         }
     }
 
-    /// Does something to the socket, unless the runtime knows that it would have to wait.
+    /// Runs an operation on the socket, unless the runtime knows that it would have to wait.
     pub(crate) fn attempt<R>(&self, interest: Interest, f: impl FnOnce(&Socket) -> io::Result<R>) -> io::Result<R> {
         match self {
             Socket::Tcp(io) => io.try_io(interest, || f(self)),
@@ -66,10 +66,11 @@ impl Socket {
     }
 }
 
-/// Waits until the peer has reset the connection or closed all of it: nothing that is written to it arrives. `ready` is the socket's.
+/// Waits until the peer has reset the connection or closed all of it: written bytes do not arrive any more. `ready` is the
+/// socket's.
 ///
-/// A peer that has closed its own half may still listen, and is waited for. Whether it does is not known before something is written to it:
-/// TCP's answer is a reset then, while of a unix socket that was closed in two steps nothing is heard.
+/// A peer that has closed its own half may still listen, and is waited for. Whether it does is not known before something
+/// is written to it. TCP's answer is a reset then; a unix socket that was closed in two steps gives no sign.
 pub async fn gone<F: Future<Output = io::Result<Ready>>>(socket: impl AsFd, ready: impl Fn(Interest) -> F) {
     // A full close of a unix socket is no error, but it can be read.
     for interest in [Interest::READABLE.add(Interest::ERROR), Interest::ERROR] {

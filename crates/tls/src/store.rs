@@ -6,12 +6,12 @@ use crate::vault::files::{Key, key};
 use std::path::{Path, PathBuf};
 use terse_config::{Section, Setting};
 
-/// What a section says.
+/// Content of a section.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Store {
-    /// `crt-base`: where relative names of certificates begin.
+    /// `crt-base`: folder for relative names of certificates.
     pub(crate) crt_base: Option<PathBuf>,
-    /// `key-base`: where those of keys begin.
+    /// `key-base`: folder for relative names of keys.
     pub(crate) key_base: Option<PathBuf>,
     /// `load`, in order.
     pub(crate) loads: Vec<Load>,
@@ -23,14 +23,14 @@ impl Setting for Store {
     }
 }
 
-/// A certificate, and where its parts are.
+/// A certificate, and the files of its parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     /// `crt`
     pub(crate) certificate: FileName,
-    /// The others.
+    /// The other parts.
     pub(crate) parts: Parts,
-    /// `alias`: what it is called by.
+    /// `alias`: the name that it is called by.
     pub(crate) alias: Option<String>,
     /// `ocsp-update`
     pub(crate) updates: Option<bool>,
@@ -40,15 +40,15 @@ pub(crate) struct Load {
 
 /// A certificate of a section, once its names are complete.
 pub(crate) struct Settled {
-    /// What it is called by.
+    /// The name that it is called by.
     pub(crate) name: Key,
-    /// Where its parts are.
+    /// The files of its parts.
     pub(crate) sources: Sources,
-    /// What the section says of it.
+    /// Its `load` line.
     pub(crate) load: Load,
 }
 
-/// Where the parts of a certificate are that are not in its own file.
+/// Files of the parts of a certificate that are not in its own file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Parts {
     /// `key`
@@ -62,7 +62,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Whether nothing is said of any.
+    /// Whether no part is named.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Parts::default()
     }

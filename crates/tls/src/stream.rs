@@ -1,4 +1,4 @@
-//! A connection as the runtime's streams are, for those who carry bytes and nothing else.
+//! A connection with the interface of the runtime's streams, for code that only carries bytes.
 
 use crate::failure::Failure;
 use crate::secured::Secured;
@@ -13,10 +13,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub struct Stream(Secured);
 
 impl Secured {
-    /// Makes the handshake. The caller limits how long it may take.
+    /// Makes the handshake. The caller limits its time.
     ///
     /// # Errors
-    /// Why it failed.
+    /// The reason why it failed.
     pub async fn into_stream(self) -> Result<Stream, Failure> {
         // Borrowed as its only owner does, it may be sent to another thread in the middle of this.
         let mut own = self;

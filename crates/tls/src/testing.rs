@@ -11,7 +11,7 @@ use openssl::rsa::Rsa;
 use openssl::x509::extension::{BasicConstraints, SubjectAlternativeName};
 use openssl::x509::{X509, X509Name};
 
-/// What kind of key.
+/// Kind of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Rsa,
@@ -24,22 +24,22 @@ pub(crate) struct Pair {
     pub(crate) key: Vec<u8>,
 }
 
-/// One that signs itself.
+/// A pair that signs itself.
 pub(crate) fn pair(kind: Kind, common: &str, names: &[&str]) -> Pair {
     made(kind, common, names, (-10, 30))
 }
 
-/// One whose time is over.
+/// A pair whose time is over.
 pub(crate) fn expired(common: &str) -> Pair {
     made(Kind::Ecdsa, common, &[], (-10, -1))
 }
 
-/// One whose time has not come.
+/// A pair whose time has not come.
 pub(crate) fn early(common: &str) -> Pair {
     made(Kind::Ecdsa, common, &[], (1, 30))
 }
 
-/// One that is valid between so many days from now.
+/// A pair that is valid between so many days from now.
 fn made(kind: Kind, common: &str, names: &[&str], (from, until): (i64, i64)) -> Pair {
     let key = key(kind);
     let mut name = X509Name::builder().unwrap();

@@ -6,12 +6,13 @@
 //!   wiped  oldest   current   next = a new one        a turn: every process that shares them makes it at its own time
 //! ```
 //!
-//! The next key is there before anybody makes tickets with it: so a process that has turned is understood by one that has not.
+//! The next key is there before tickets are made with it: so a process that has not turned yet understands one that has.
 //!
 //! Invariants:
-//! * A key is in no message and in no `Debug`; who holds one here overwrites it before its memory is given back. The stats socket's
-//!   buffers, through which keys come and are shown, are not overwritten.
-//! * Sessions are named after what their clients had to show (`offer`), so that keys can be shared by lines that ask for less.
+//! * A key is in no message and in no `Debug`; its holders here overwrite it before its memory is given back. The stats
+//!   socket's buffers, through which keys come and are shown, are not overwritten.
+//! * Sessions are named after the proof that their clients had to show (`offer`), so that keys can be shared by lines that
+//!   ask for less.
 
 use crate::certificate::{Unusable, read};
 use crate::secret::Secret;
@@ -38,7 +39,7 @@ pub(crate) struct Ring([TicketKey; 3]);
 #[derive(Clone)]
 pub(crate) struct TicketKey(Secret);
 
-/// Why a key is not taken.
+/// Reason why a key is not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadTicketKey {
     /// It is not written in base64.
@@ -51,7 +52,7 @@ impl TicketKeys {
     /// Reads a file: a key a line. Of more than three the last ones count.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why it is invalid.
     pub(crate) fn load(path: &Path) -> Result<TicketKeys, Unusable> {
         let text = read(path)?;
         let text = text.strip_suffix(b"\n").unwrap_or(&text);
@@ -69,7 +70,7 @@ impl TicketKeys {
                 };
                 Unusable::new(path, format!("{reason} {number}: keys are 48 bytes in base64 (AES-128) or all 80 (AES-256)"))
             })?);
-            // Those that do not count are forgotten at once.
+            // Keys that do not count are forgotten at once.
             if keys.len() > 3 {
                 keys.remove(0);
             }
@@ -87,7 +88,7 @@ impl TicketKeys {
     /// Makes the next key the current one, and this one the next.
     ///
     /// # Errors
-    /// It cannot be read, or is of another size.
+    /// The key cannot be read, or is of another size.
     pub(crate) fn turn(&self, encoded: &[u8]) -> Result<(), BadTicketKey> {
         let key = TicketKey::parse(encoded)?;
         if key.len() != self.ring().current().len() {
@@ -102,7 +103,7 @@ impl TicketKeys {
 }
 
 impl Ring {
-    /// What tickets are made with.
+    /// The key that tickets are made with.
     pub(crate) fn current(&self) -> &TicketKey {
         &self.0[1]
     }
@@ -112,7 +113,7 @@ impl Ring {
         [1, 2, 0].into_iter().find(|at| self.0[*at].name() == name).map(|at| (&self.0[at], at == 1))
     }
 
-    /// The keys in base64, from the oldest to the next, for who may see them.
+    /// The keys in base64, from the oldest to the next, for readers that may see them.
     pub(crate) fn encoded(&self) -> [Secret; 3] {
         // A key fits in one line, which OpenSSL ends with a line feed or does not.
         [0, 1, 2].map(|at| {
@@ -136,7 +137,7 @@ impl TicketKey {
         self.0.len()
     }
 
-    /// What tickets call it.
+    /// Name of the key in tickets.
     pub(crate) fn name(&self) -> &[u8] {
         &self.0[..NAME_BYTES]
     }
@@ -162,7 +163,7 @@ pub(crate) fn lent(ssl: &SslRef) -> Option<&TicketKeys> {
     ssl.ex_data((*KEYS)?).map(|keys| &**keys)
 }
 
-/// What a ticket begins with.
+/// Length of the name that a ticket begins with.
 pub(crate) const NAME_BYTES: usize = 16;
 /// A name and two keys of 16 bytes.
 const AES_128: usize = 48;

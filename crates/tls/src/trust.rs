@@ -1,4 +1,4 @@
-//! Whom certificates of the other end must come from, and which were revoked.
+//! Authorities that certificates of the other end must come from, and the certificates that were revoked.
 
 use crate::certificate::{Unusable, read, said};
 use crate::pem::{self, Block, certificates};
@@ -11,15 +11,15 @@ use openssl::x509::verify::X509VerifyFlags;
 use openssl::x509::{X509, X509Crl, X509Name};
 use std::path::{Path, PathBuf};
 
-/// What is read of a `ca-file`, and what of a `crl-file`.
+/// Content of a `ca-file` or of a `crl-file`.
 pub(crate) enum Trusted {
     /// Authorities.
     Authorities(Vec<X509>),
-    /// Lists of what they have revoked.
+    /// Lists of the certificates that they have revoked.
     Revoked(Vec<X509Crl>),
 }
 
-/// Which of the two.
+/// Kind of a file of trust.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum TrustKind {
     /// `ca-file`, `ca-verify-file`
@@ -29,10 +29,10 @@ pub enum TrustKind {
 }
 
 impl Trusted {
-    /// Reads a file, a folder, or what the system trusts (`@system-ca`).
+    /// Reads a file, a folder, or the authorities of the system (`@system-ca`).
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why it cannot be used.
     pub(crate) fn load(kind: TrustKind, path: &Path) -> Result<Trusted, Unusable> {
         match kind {
             TrustKind::Authorities => authorities(path).map(Trusted::Authorities),
@@ -43,7 +43,7 @@ impl Trusted {
     /// Reads PEM.
     ///
     /// # Errors
-    /// There is nothing of that kind in it, or something that cannot be read.
+    /// It holds nothing of that kind, or a block that cannot be read.
     pub(crate) fn parse(kind: TrustKind, path: &Path, pem: &[u8]) -> Result<Trusted, Unusable> {
         match kind {
             TrustKind::Authorities => {
@@ -83,7 +83,7 @@ impl Trusted {
         }
     }
 
-    /// How many there are.
+    /// Number of certificates or lists.
     pub(crate) fn len(&self) -> usize {
         self.authorities().len() + self.revoked().len()
     }
@@ -92,12 +92,12 @@ impl Trusted {
     pub(crate) fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         self.authorities().iter().for_each(|one| hash.update(&raw::trusted_der(one)));
-        // What OpenSSL has read it can write, too.
+        // OpenSSL can write all that it has read.
         self.revoked().iter().filter_map(|list| list.to_der().ok()).for_each(|der| hash.update(&der));
         hash.finish()
     }
 
-    /// These authorities and more of them, each once. What was revoked is replaced.
+    /// Adds authorities to these, each once. Revocation lists are replaced.
     pub(crate) fn and(&self, more: Trusted) -> Trusted {
         match (self, more) {
             (Trusted::Authorities(all), Trusted::Authorities(more)) => {
@@ -131,7 +131,7 @@ fn authorities(path: &Path) -> Result<Vec<X509>, Unusable> {
     }
 }
 
-/// A store of these authorities, with what was revoked.
+/// A store of these authorities, with revocation lists.
 pub(crate) fn store<'a>(authorities: impl Iterator<Item = &'a X509>, revoked: Option<&[X509Crl]>) -> Result<X509Store, Unusable> {
     let failed = |error| Unusable(format!("authorities cannot be kept: {}", said(&error)));
     let mut builder = X509StoreBuilder::new().map_err(failed)?;
@@ -147,7 +147,7 @@ pub(crate) fn store<'a>(authorities: impl Iterator<Item = &'a X509>, revoked: Op
     Ok(builder.build())
 }
 
-/// The names of authorities, as clients are told them.
+/// The names of authorities, as they are sent to clients.
 pub(crate) fn subjects(authorities: &[X509]) -> Stack<X509Name> {
     let Ok(mut names) = Stack::new() else { unreachable!("OpenSSL has no memory for an empty list") };
     for authority in authorities {
@@ -158,7 +158,7 @@ pub(crate) fn subjects(authorities: &[X509]) -> Stack<X509Name> {
     names
 }
 
-/// Where the system keeps the authorities that it trusts.
+/// Path where the system keeps the authorities that it trusts.
 fn system() -> PathBuf {
     let named = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
     named.unwrap_or_else(|| PathBuf::from("/etc/ssl/certs/ca-certificates.crt"))

@@ -1,13 +1,14 @@
-//! Files of certificates, authorities and lists: read once, shared by whoever names them, and exchanged while the process runs.
+//! Files of certificates, authorities and lists: read once, shared by all lines that name them, and exchanged while the
+//! process runs.
 //!
 //! ```text
 //! configuration -> read: files -> Files -> contexts of bind lines and servers
-//! stats socket  -> set: a draft -> commit: Files with the draft -> contexts of all who use it -> if none fails: they take their places
+//! stats socket  -> set: a draft -> commit: Files with the draft -> contexts of all its users -> if none fails: they are installed
 //! ```
 //!
 //! Invariants:
-//! * Nothing is read but while the plan is built: a process that has given up its rights can still change certificates.
-//! * What cannot be used takes nothing's place: either all who use a file get their new contexts, or nobody does.
+//! * Files are read only while the plan is built: a process that has given up its rights can still change certificates.
+//! * A file that cannot be used replaces nothing: either all users of a file get their new contexts, or none does.
 //! * Workers do not wait for a change: each bind line and each server has one place that they read.
 
 pub(crate) mod answers;
@@ -41,37 +42,37 @@ pub(crate) use reading::folder_key;
 pub use tokens::{TokenCertificate, Tokens};
 pub use updates::{Fetched, Question};
 
-/// What was read of files, who uses it, and what is about to change.
+/// Files that were read, their users, and pending changes.
 pub struct Vault {
     global: Global,
     issuers: Issuers,
     held: Mutex<Held>,
     updates: Mutex<Updates>,
-    /// Whose answers are fetched may have changed.
+    /// The set of certificates whose answers are fetched may have changed.
     changed: Notify,
 }
 
 #[derive(Default)]
 pub(crate) struct Held {
     files: Files,
-    /// What cannot be used, for those who name it again while the configuration is read.
+    /// Files that cannot be used, for lines that name them again while the configuration is read.
     unusable: HashMap<PathBuf, Unusable>,
     acceptors: Vec<Weak<Acceptor>>,
     connectors: Vec<Weak<Connector>>,
     /// The certificate that is being changed.
     draft: Option<(Key, Draft)>,
-    /// The authorities that are being changed, and what they have revoked.
+    /// The authorities and the revocation lists that are being changed.
     drafts: [Option<(Key, Trusted)>; 2],
     /// Keys of tickets, in the order in which files were read.
     tickets: Vec<Arc<TicketKeys>>,
-    /// What `crt-store` sections say of `ocsp-update`.
+    /// `ocsp-update` of `crt-store` sections.
     store_updates: HashMap<Key, bool>,
     /// Certificates that verify and decrypt tokens.
     for_tokens: BTreeSet<Key>,
     tokens: Arc<Tokens>,
 }
 
-/// Why a change is not made.
+/// Reason why a change is not made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// There is nothing to commit or to abort.
@@ -86,11 +87,11 @@ pub enum Refusal {
     Ongoing,
     /// It is in use.
     Used,
-    /// What was sent cannot be used, and why; what is in use stays.
+    /// The payload cannot be used, and the reason; the content in use stays.
     Payload(String),
     /// The parts do not belong together; they can still be completed.
     Mismatch(String),
-    /// The contexts cannot be made, and why; what is in use stays.
+    /// The contexts cannot be made, and the reason; those in use stay.
     Contexts(String),
 }
 
@@ -100,20 +101,20 @@ impl fmt::Debug for Vault {
     }
 }
 
-/// Who gets new contexts.
+/// Users of a changed file, which get new contexts.
 pub(crate) enum Touched<'a> {
-    /// Those who show this certificate.
+    /// Those that show this certificate.
     Certificate(&'a str),
-    /// Those who show any of these.
+    /// Those that show any of these.
     Certificates(&'a [Key]),
-    /// Those who trust these authorities, or know what they have revoked.
+    /// Those that use these authorities, or these revocation lists.
     Trusted(Option<&'a Arc<Version>>),
-    /// Those who name this list or folder.
+    /// Those that name this list or folder.
     List(&'a str),
 }
 
 impl Vault {
-    /// An empty one, under what `global` says.
+    /// An empty vault, under the settings of `global`.
     pub fn new(global: Global) -> Vault {
         Vault { issuers: Issuers::load(&global), global, held: Mutex::default(), updates: Mutex::default(), changed: Notify::new() }
     }
@@ -126,7 +127,7 @@ impl Vault {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The certificate of a name, for those who verify signatures with it.
+    /// The certificate of a name, to verify signatures with.
     #[cfg(test)]
     pub(crate) fn certificate(&self, name: &str) -> Option<Arc<crate::certificate::Certificate>> {
         self.held().files.certificate(name).ok().cloned()
@@ -138,7 +139,7 @@ impl Held {
         &self.files
     }
 
-    /// Remembers who is to get new contexts.
+    /// Adds a `bind` line that is to get new contexts.
     pub(crate) fn enrol(&mut self, acceptor: &Arc<Acceptor>) {
         self.acceptors.push(Arc::downgrade(acceptor));
     }
@@ -153,13 +154,13 @@ impl Held {
         self.acceptors.iter().filter_map(Weak::upgrade)
     }
 
-    /// Whether anybody uses it.
+    /// Whether any line uses it.
     fn is_used(&self, touched: &Touched<'_>) -> bool {
         self.acceptors().any(|acceptor| acceptor.uses(touched))
             || self.connectors.iter().filter_map(Weak::upgrade).any(|connector| connector.uses(touched))
     }
 
-    /// Makes new contexts of all who use what has changed, and lets them take their places; how many.
+    /// Makes new contexts for all users of a changed file, and installs them; returns their number.
     fn change(&mut self, files: Files, touched: &Touched<'_>, global: &Global) -> Result<usize, Unusable> {
         let mut offers = Vec::new();
         for acceptor in self.acceptors().filter(|acceptor| acceptor.uses(touched)) {

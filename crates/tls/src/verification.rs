@@ -1,4 +1,5 @@
-//! What is found out about the other end's certificates while they are verified: which error, how far up, and whether it is tolerated.
+//! Errors of the other end's certificates that their verification finds: which error, its depth, and whether it is
+//! tolerated.
 
 use crate::failure::Cause;
 use crate::ignored::Ignored;
@@ -17,7 +18,7 @@ pub(crate) struct Verification {
     authority_depth: AtomicI32,
     certificate: AtomicI32,
     fatal: AtomicU8,
-    /// The other end's certificate, where something is wrong with its chain: OpenSSL forgets it when the handshake fails.
+    /// The other end's certificate, where its chain has a fault: OpenSSL forgets it when the handshake fails.
     shown: OnceLock<X509>,
 }
 
@@ -29,12 +30,12 @@ impl Verification {
         Errors { authority, authority_depth, certificate }
     }
 
-    /// The other end's certificate, if it was found fault with.
+    /// The other end's certificate, if a fault was found.
     pub(crate) fn shown(&self) -> Option<&X509> {
         self.shown.get()
     }
 
-    /// Which of them has ended the handshake.
+    /// The error that has ended the handshake.
     pub(crate) fn fatal(&self) -> Option<Cause> {
         let number = self.fatal.load(Relaxed);
         [Cause::Authority, Cause::Certificate, Cause::Mismatch].into_iter().find(|cause| cause.number() == number)
@@ -62,7 +63,7 @@ impl Verification {
 pub(crate) struct Errors {
     /// Of a certificate above the other end's own (`ssl_c_ca_err`).
     pub(crate) authority: i32,
-    /// How far above that is (`ssl_c_ca_err_depth`).
+    /// Distance of that certificate above it (`ssl_c_ca_err_depth`).
     pub(crate) authority_depth: i32,
     /// Of its own (`ssl_c_err`).
     pub(crate) certificate: i32,
@@ -78,7 +79,7 @@ pub(crate) struct Tolerance {
 static FOUND: LazyLock<Option<Index<Ssl, Verification>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
 static TOLERATED: LazyLock<Option<Index<SslContext, Tolerance>>> = LazyLock::new(|| SslContext::new_ex_index().ok());
 
-/// Verifies on a context, and notes what is found.
+/// Verifies on a context, and notes the errors.
 pub(crate) fn watch(context: &mut SslContextBuilder, mode: SslVerifyMode, tolerance: Tolerance) {
     if let Some(index) = *TOLERATED {
         context.set_ex_data(index, tolerance);
@@ -86,14 +87,14 @@ pub(crate) fn watch(context: &mut SslContextBuilder, mode: SslVerifyMode, tolera
     context.set_verify_callback(mode, judge);
 }
 
-/// Makes room for what will be found on a connection.
+/// Makes room for the errors of a connection.
 pub(crate) fn prepare(ssl: &mut SslRef) {
     if let Some(index) = *FOUND {
         ssl.set_ex_data(index, Verification::default());
     }
 }
 
-/// What was found on a connection.
+/// The errors of a connection.
 pub(crate) fn of(ssl: &SslRef) -> Option<&Verification> {
     ssl.ex_data((*FOUND)?)
 }
@@ -108,7 +109,7 @@ fn judge(passed: bool, chain: &mut X509StoreContextRef) -> bool {
     goes_on
 }
 
-/// Notes an error; whether the handshake goes on all the same.
+/// Notes an error; returns whether the handshake goes on all the same.
 fn tolerates(ssl: &SslRef, chain: &X509StoreContextRef) -> bool {
     let tolerance = (*TOLERATED).and_then(|index| ssl.ssl_context().ex_data(index)).copied().unwrap_or_default();
     let (error, depth) = (chain.error().as_raw(), chain.error_depth());

@@ -1,7 +1,8 @@
-//! Versions of the protocol, and what the words of the configuration make of them.
+//! Versions of the protocol, and the range that the keywords of the configuration make of them.
 //!
-//! Three families of words speak of them: `ssl-min-ver` and `ssl-max-ver`, `no-tlsv12` and its like, `force-tlsv12` and its like. They
-//! come to one range, as OpenSSL wants it; what is switched off in the middle of the range is said to have no effect.
+//! Three families of keywords set them: `ssl-min-ver` and `ssl-max-ver`, `no-tlsv12` and its like, `force-tlsv12` and its
+//! like. They are merged to one range, as OpenSSL wants it; a version switched off in the middle of the range is reported
+//! to have no effect.
 
 use openssl::ssl::SslVersion;
 
@@ -20,7 +21,7 @@ pub enum Version {
     Tls13,
 }
 
-/// What words say of versions.
+/// Keywords that limit the versions.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct VersionWords {
     /// `ssl-min-ver`, `force-tlsv12`.
@@ -63,32 +64,32 @@ impl Version {
 }
 
 impl VersionWords {
-    /// This version alone.
+    /// Allows this version alone.
     pub fn force(&mut self, version: Version) {
         (self.min, self.max) = (Some(version), Some(version));
     }
 
-    /// Not this version.
+    /// Forbids this version.
     pub fn switch_off(&mut self, version: Version) {
         self.without |= 1 << version as u8;
     }
 
-    /// Whether nothing was said.
+    /// Whether no keyword was given.
     pub fn is_silent(&self) -> bool {
         *self == VersionWords::default()
     }
 
-    /// Takes from `other` what is not said here.
+    /// Takes from `other` the settings that are missing here.
     pub(crate) fn settle(&mut self, other: &VersionWords) {
         self.min = self.min.or(other.min);
         self.max = self.max.or(other.max);
         self.without |= other.without;
     }
 
-    /// The oldest and the newest version; `oldest` where the words name none.
+    /// The oldest and the newest version; `oldest` where the keywords name none.
     ///
     /// # Errors
-    /// There is none, or there is a hole between them: why.
+    /// The reason: no version is left, or there is a hole between them.
     pub fn range(&self, oldest: Version) -> Result<(Version, Version), String> {
         let newest = self.max.unwrap_or(Version::Tls13);
         // A newest version that is older than the default means itself alone.

@@ -1,4 +1,4 @@
-//! What OpenSSL reads from and writes to: a socket that does not block, and what waits before and behind it.
+//! Transport below OpenSSL: a socket that does not block, with the bytes that wait before and after it.
 
 use crate::counters::{COUNTERS, bump};
 use crate::socket::Socket;
@@ -6,8 +6,8 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 use tokio::io::Interest;
 
-/// A socket's bytes. A write takes all or fails: what the socket does not take, waits. Whoever writes sees to it that this is little; but
-/// TLS also answers by itself, each renegotiation with an alert, and then reading waits until the other end takes the answers.
+/// A socket's bytes. A write takes all or fails: bytes that the socket does not take wait. Writers keep these few. But TLS
+/// also answers by itself, each renegotiation with an alert, and then reading waits until the other end takes the answers.
 pub(crate) struct Wire {
     pub(crate) socket: Arc<Socket>,
     /// Bytes that were read before TLS began.
@@ -16,13 +16,13 @@ pub(crate) struct Wire {
     unsent: Queue,
     /// Bytes that were read without a pause.
     turn: u32,
-    /// Why the last read found nothing, where the socket was not asked.
+    /// Reason why the last read found nothing, where the socket was not asked.
     pause: Option<Pause>,
-    /// More had to wait than may.
+    /// More bytes had to wait than may.
     is_overfull: bool,
-    /// Asks the kernel even where the runtime knows of nothing.
+    /// Asks the kernel even where the runtime has no readiness.
     pub(crate) insists: bool,
-    /// The other end has closed without saying so (RFC 8446 section 6.1).
+    /// The other end has closed without close_notify (RFC 8446 section 6.1).
     pub(crate) truncated: bool,
 }
 
@@ -66,12 +66,12 @@ impl Queue {
     }
 }
 
-/// Why a read waits although there may be something.
+/// Reason why a read waits although there may be data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pause {
     /// Too much waits to be sent.
     Unsent,
-    /// It has read for long, and others want to run, too.
+    /// It has read for long, and other tasks want to run, too.
     Turn,
 }
 
@@ -79,7 +79,7 @@ pub(crate) enum Pause {
 const UNSENT_BYTES: usize = 64 * 1024;
 /// The most that may wait. A handshake's answer with long chains is less.
 const UNSENT_MOST_BYTES: usize = 4 * UNSENT_BYTES;
-/// What is read without a pause: OpenSSL reads on behind records that carry nothing for the caller.
+/// Bytes that are read without a pause: OpenSSL reads on after records that carry nothing for the caller.
 const TURN_BYTES: u32 = 64 * 1024;
 
 impl Wire {
@@ -89,12 +89,12 @@ impl Wire {
         Wire { socket, early: before, unsent, turn: 0, pause: None, is_overfull: false, insists: false, truncated: false }
     }
 
-    /// Why the last read found nothing; `None`: the socket had nothing.
+    /// Reason why the last read found nothing; `None`: the socket had nothing.
     pub(crate) fn pause(&self) -> Option<Pause> {
         self.pause
     }
 
-    /// Whether a read has to wait; each turn that is over is said once.
+    /// Returns whether a read has to wait; the end of a turn is reported once.
     fn take_pause(&mut self) -> Option<Pause> {
         if self.unsent.held() > UNSENT_BYTES {
             return Some(Pause::Unsent);
@@ -105,12 +105,12 @@ impl Wire {
         })
     }
 
-    /// Whether everything has gone.
+    /// Whether all bytes have gone.
     pub(crate) fn is_sent(&self) -> bool {
         self.unsent.is_empty()
     }
 
-    /// Sends what waits, as far as the socket takes it.
+    /// Sends the waiting bytes, as far as the socket takes them.
     pub(crate) fn send_waiting(&mut self) -> io::Result<()> {
         while !self.unsent.is_empty() {
             let n = send(&self.socket, self.unsent.front())?;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// A certificate on its way: its parts come one by one, from files or from the stats socket.
 #[derive(Clone)]
 pub(crate) struct Draft {
-    /// What it is called by.
+    /// The name that it is called by.
     pub(crate) path: PathBuf,
     pub(crate) leaf: Option<X509>,
     pub(crate) chain: Vec<X509>,
@@ -65,11 +65,11 @@ impl Draft {
         }
     }
 
-    /// Takes a certificate, its chain, its key if it is there, and parameters. What belonged to another certificate goes, but for a key,
-    /// which may belong to this one too.
+    /// Takes a certificate, its chain, its key if it is there, and parameters. Parts of another certificate are dropped,
+    /// but for a key, which may belong to this one too.
     ///
     /// # Errors
-    /// The first thing that is wrong; then nothing has changed.
+    /// The first fault; then nothing has changed.
     pub(crate) fn take_pem(&mut self, path: &Path, pem: &[u8], issuers: &Issuers) -> Result<(), Unusable> {
         let mut found = certificates(path, pem)?.into_iter();
         let leaf = found.next().ok_or_else(|| Unusable::new(path, "there is no certificate in it"))?;
@@ -101,7 +101,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Takes the certificate of who has signed it.
+    /// Takes the certificate of the issuer.
     ///
     /// # Errors
     /// There is none.
@@ -123,12 +123,12 @@ impl Draft {
         Ok(())
     }
 
-    /// What it is called in answers about its state.
+    /// Its identifier in answers about its state.
     pub(crate) fn id(&self) -> Option<CertificateId> {
         id(self.leaf.as_ref()?, &self.chain, self.issuer.as_ref())
     }
 
-    /// Keeps the answer about the state of the certificate that was there before, and who has signed it, if it is this one, too.
+    /// Keeps the answer about the state of the certificate that was there before, and its issuer, if it is this one, too.
     pub(crate) fn inherit(&mut self, before: &Certificate) {
         let issuer = before.issued_by().ok();
         let id = self.leaf.as_ref().zip(issuer).and_then(|(leaf, issuer)| CertificateId::new(leaf, issuer));
@@ -141,7 +141,7 @@ impl Draft {
     /// The certificate, if its parts belong together.
     ///
     /// # Errors
-    /// Why they do not.
+    /// The reason why they do not.
     pub(crate) fn finish(self, keyed: Keyed) -> Result<Certificate, Unusable> {
         let path = &self.path;
         let leaf = self.leaf.ok_or_else(|| Unusable::new(path, "there is no certificate"))?;
@@ -195,7 +195,7 @@ fn group_in(path: &Path, pem: &[u8]) -> Result<Option<Dh<Params>>, Unusable> {
     Dh::params_from_pem(block.text).map(Some).map_err(unread)
 }
 
-/// Whether bytes are a list of items, each behind its length, behind the length of all.
+/// Whether bytes are a list of items, each after its length, after the length of all.
 fn is_list_of_timestamps(bytes: &[u8]) -> bool {
     let Some((mut list, [])) = sized(bytes, 2).filter(|(list, _)| !list.is_empty()) else { return false };
     while let Some((_, behind)) = sized(list, 2).filter(|(item, _)| !item.is_empty()) {

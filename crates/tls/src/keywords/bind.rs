@@ -1,4 +1,4 @@
-//! The words of `bind` lines.
+//! Keywords of `bind` lines.
 
 use super::Draft;
 use super::common::{

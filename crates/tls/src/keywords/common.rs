@@ -1,4 +1,4 @@
-//! Words that both sides have, and what words on both sides read.
+//! Keywords that both sides have, and readers of arguments for both sides.
 
 use super::Draft;
 use crate::alpn;
@@ -8,9 +8,9 @@ use std::sync::Arc;
 use terse_config::params::{Param, ParamKind, ParamParser};
 use terse_config::{Args, Fault, Place};
 
-/// What both sides have.
+/// Settings of either side, with the part that both have.
 pub(super) trait Sided: 'static {
-    /// That.
+    /// The settings that both sides have.
     fn common(&mut self) -> &mut Common;
 }
 
@@ -56,7 +56,7 @@ pub(super) const fn refused<T>(
 /// `ssl-min-ver`
 pub(super) const fn oldest<T: Sided>(summary: &'static str) -> Param<Draft<T>> {
     done("ssl-min-ver", "<version>", summary, |args, draft| {
-        // Nothing is older than what the library speaks: below SSLv3 is as below TLSv1.0.
+        // The library speaks no older version: below SSLv3 is as below TLSv1.0.
         draft.tls.common().versions.min = match args.accept("SSLv3") {
             true => Some(Version::Tls10),
             false => version(args)?,
@@ -73,7 +73,7 @@ pub(super) const fn newest<T: Sided>() -> Param<Draft<T>> {
     })
 }
 
-/// A word whose name says the version: `no-tlsv10`, `force-tlsv13`.
+/// A keyword whose name holds the version: `no-tlsv10`, `force-tlsv13`.
 pub(super) const fn by_version<T: Sided>(name: &'static str, summary: &'static str) -> Param<Draft<T>> {
     done(name, "", summary, |args, draft| {
         version_word(args.taken(), draft.tls.common());
@@ -140,7 +140,7 @@ pub(super) fn version(args: &mut Args<'_>) -> Result<Option<Version>, Fault> {
     }
 }
 
-/// The words of versions that have no arguments, if `word` is one.
+/// Applies the keyword of a version without arguments, if `word` is such a keyword; returns whether it was.
 pub(super) fn version_word(word: &str, common: &mut Common) -> bool {
     let of = |word: &str| match word {
         "sslv3" => Some(Version::Ssl3),

@@ -258,7 +258,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 fn least_delay(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let seconds = args.integer("<seconds>", 1..=i64::from(i32::MAX))?;
     let ocsp = &mut global(scope).ocsp;
-    // Which of both stands first does not matter.
+    // The order of the two keywords does not matter.
     (ocsp.min_s, ocsp.max_s) = (seconds, ocsp.max_s.max(seconds));
     args.end()
 }
@@ -272,7 +272,7 @@ fn most_delay(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     args.end()
 }
 
-/// What may stand behind `ssl-default-bind-options`.
+/// Keywords that may follow `ssl-default-bind-options`.
 const BIND_OPTIONS: &[&str] =
     &["ssl-min-ver", "ssl-max-ver", "no-", "force-", "tls-tickets", "strict-sni", "prefer-client-ciphers", "ktls"];
 const SERVER_OPTIONS: &[&str] = &["ssl-min-ver", "ssl-max-ver", "no-", "force-", "tls-tickets", "renegotiate", "ktls"];
@@ -292,12 +292,12 @@ fn global<'a>(scope: &'a mut Scope<'_>) -> &'a mut Global {
     scope.section.settings.entry()
 }
 
-/// What holds for the `bind` lines that follow.
+/// Defaults for the `bind` lines that follow.
 fn binds<'a>(scope: &'a mut Scope<'_>) -> &'a mut Common {
     &mut scope.shared.entry::<Defaults>().bind
 }
 
-/// What holds for the `server` lines that follow.
+/// Defaults for the `server` lines that follow.
 fn servers<'a>(scope: &'a mut Scope<'_>) -> &'a mut Common {
     &mut scope.shared.entry::<Defaults>().server
 }
@@ -306,7 +306,7 @@ pub(super) fn folder(args: &mut Args<'_>) -> Result<PathBuf, Fault> {
     Ok(PathBuf::from(args.need("<folder>")?))
 }
 
-/// Reads words of a line's table, of which some may stand here.
+/// Reads keywords of a line's table, of which some may stand here.
 fn options<T>(args: &mut Args<'_>, table: &[Param<T>], allowed: &[&str], draft: &mut T) -> Result<(), Fault> {
     while let Some(word) = args.peek() {
         let is_allowed = allowed.iter().any(|name| if name.ends_with('-') { word.starts_with(name) } else { word == *name });

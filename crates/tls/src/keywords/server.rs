@@ -1,4 +1,4 @@
-//! The words of `server` lines.
+//! Keywords of `server` lines.
 
 use super::Draft;
 use super::common::{
@@ -9,7 +9,7 @@ use terse_config::params::Param;
 
 type OnServer = Draft<ServerTls>;
 
-/// A word without arguments.
+/// A keyword without arguments.
 macro_rules! switch {
     ($name:literal, $summary:literal, $set:expr) => {
         done($name, "", $summary, |_, draft| {

@@ -1,4 +1,4 @@
-//! The keywords of `crt-store` sections, and the words of their lines.
+//! The keywords of `crt-store` sections, and those of their lines.
 
 use super::common::{self, done, refused};
 use super::{Draft, Listed, global};
@@ -29,7 +29,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     }),
 ];
 
-/// The words of a `load` line.
+/// The keywords of a `load` line.
 pub(super) const TABLE: &[Param<Draft<Words>>] = &[
     done("crt", "<file>", "The certificate, those above it, and its key, where 'key' names no other file.", |args, draft| {
         draft.tls.certificate = Some(common::file(args, &draft.line)?);
@@ -78,7 +78,7 @@ pub(super) const TABLE: &[Param<Draft<Words>>] = &[
 
 const ORDERED: &str = "certificates are neither ordered nor made here; use a client such as certbot";
 
-/// The words of a `load` line, as they are read.
+/// The keywords of a `load` line, as they are read.
 #[derive(Default)]
 pub(super) struct Words {
     certificate: Option<FileName>,
@@ -88,10 +88,10 @@ pub(super) struct Words {
     for_tokens: Option<bool>,
 }
 
-/// Reads a word of a `load` line in a list: where a part is, or whether the certificate is for tokens.
+/// Reads a keyword of a `load` line in a list: the file of a part, or whether the certificate is for tokens.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The reason why it is invalid.
 pub(super) fn part(args: &mut Args<'_>, line: &Place, listed: &mut Listed) -> Result<(), Fault> {
     let words = Words { parts: std::mem::take(&mut listed.parts), ..Words::default() };
     let mut draft = Draft { tls: words, line: line.clone() };

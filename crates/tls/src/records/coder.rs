@@ -1,34 +1,34 @@
-//! The coder and the decoder of one direction each, in zlib's format (RFC 3749 section 2), on zlib-rs. Their state spans records: each
-//! ends with a flush, and the next may refer to what came before it.
+//! The coder and the decoder of one direction each, in zlib's format (RFC 3749 section 2), on zlib-rs. Their state spans
+//! records: each ends with a flush, and the next may refer to the records before it.
 //!
-//! A record that is stored goes past the coder. The next one that is not begins with a state that was emptied and given the last bytes
-//! that went by: heads behind small bodies still find the heads before them.
+//! A record that is stored bypasses the coder. The next one that is not begins with a state that was emptied and given the
+//! last bytes that went by: heads after small bodies still find the heads before them.
 
 use super::Manner;
 use zlib_rs::{Deflate, DeflateFlush, Inflate, InflateFlush};
 
-/// Compresses what is sent.
+/// Compresses sent records.
 pub(super) struct Packer {
     state: Option<Box<Deflate>>,
-    /// Whether bytes went past the state since it was used.
+    /// Whether bytes bypassed the state since it was used.
     is_behind: bool,
     /// The last bytes that were sent, at most [`HISTORY_BYTES`].
     history: Vec<u8>,
     has_begun: bool,
 }
 
-/// Decompresses what is received.
+/// Decompresses received records.
 pub(super) struct Unpacker {
     state: Option<Box<Inflate>>,
 }
 
-/// It broke, or what came is not of the format. The connection cannot go on.
+/// The coder broke, or the input is not of the format. The connection cannot go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Broken;
 
-/// What a packer holds, once it has packed: zlib-rs's state with a window of 32 KB and memory level 8, and the history.
+/// Memory of a packer, once it has packed: zlib-rs's state with a window of 32 KB and memory level 8, and the history.
 pub(super) const PACKER_BYTES: usize = 384 << 10;
-/// What an unpacker holds.
+/// Memory of an unpacker.
 pub(super) const UNPACKER_BYTES: usize = 64 << 10;
 
 /// Level 6, as OpenSSL has it.
@@ -45,7 +45,7 @@ impl Packer {
         Packer { state: None, is_behind: false, history: Vec::new(), has_begun: false }
     }
 
-    /// Packs a record into the room; says how long it came out. Room for a kilobyte more than the record is enough for any.
+    /// Packs a record into the room; returns its length there. Room for a kilobyte more than the record is enough for any.
     pub(super) fn pack(&mut self, record: &[u8], room: &mut [u8], manner: Manner) -> Result<usize, Broken> {
         if record.is_empty() {
             return Ok(0);
@@ -88,7 +88,7 @@ impl Packer {
     }
 }
 
-/// Writes blocks that hold the record as it is. What was there before ended at a byte's border, since it was flushed.
+/// Writes blocks that hold the record as it is. The bytes before it ended at a byte's border, since they were flushed.
 fn store(record: &[u8], room: &mut [u8]) -> Result<usize, Broken> {
     let mut at = 0;
     for block in record.chunks(BLOCK_BYTES) {
@@ -109,8 +109,8 @@ impl Unpacker {
         Unpacker { state: None }
     }
 
-    /// Unpacks a record into the room; says how long it came out. One that does not fit is refused: none may be longer than the room
-    /// (RFC 3749 section 3).
+    /// Unpacks a record into the room; returns its length there. A record that does not fit is refused: none may be longer
+    /// than the room (RFC 3749 section 3).
     pub(super) fn unpack(&mut self, record: &[u8], room: &mut [u8]) -> Result<usize, Broken> {
         if record.is_empty() {
             return Ok(0);

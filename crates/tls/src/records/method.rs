@@ -1,5 +1,5 @@
-//! The method that OpenSSL's list of compression methods gets. Its structures are private to OpenSSL: what is written here is how
-//! 3.0 lays them out, and with any other version nothing is touched.
+//! The method that OpenSSL's list of compression methods gets. Its structures are private to OpenSSL: they are written here
+//! as 3.0 lays them out, and with any other version nothing is touched.
 #![allow(unsafe_code, reason = "OpenSSL keeps the API of compression methods, but not its headers")]
 
 use super::coder::{Packer, Unpacker};
@@ -43,7 +43,7 @@ struct Entry {
     method: *const Method,
 }
 
-/// What `data` leads to.
+/// State that `data` points to.
 struct State {
     packer: Packer,
     unpacker: Unpacker,
@@ -94,7 +94,7 @@ pub(super) fn register() -> Result<(), String> {
     Ok(())
 }
 
-/// Lets a context compress, whatever its level of security says of that; of all else that level goes on deciding.
+/// Lets a context compress, whatever its security level has for that; on all else that level goes on deciding.
 pub(super) fn allow(context: &mut SslContextBuilder) {
     // SAFETY: the context lives. The callback is a function, and asks the one that was there before for all but one operation.
     unsafe {
@@ -132,7 +132,7 @@ pub(crate) fn forbid(ssl: &SslRef) {
     unsafe { SSL_set_options(ssl.as_ptr(), NO_COMPRESSION) };
 }
 
-/// Names what the sessions of a connection belong to: it goes on with those of the same name only.
+/// Names the session context of a connection: it resumes only sessions of the same name.
 pub(crate) fn name_sessions(ssl: &SslRef, name: &[u8; 32]) {
     // SAFETY: the connection lives; the call copies the name, which is as long as may be.
     unsafe { SSL_set_session_id_context(ssl.as_ptr(), name.as_ptr(), name.len() as c_uint) };
@@ -152,7 +152,7 @@ unsafe extern "C" fn init(ctx: *mut Ctx) -> c_int {
 }
 
 unsafe extern "C" fn finish(ctx: *mut Ctx) {
-    // SAFETY: OpenSSL calls this last, on a context that `init` has seen; nobody else looks at `data`.
+    // SAFETY: OpenSSL calls this last, on a context that `init` has seen; `data` is not used elsewhere.
     unsafe {
         let data = std::mem::replace(&mut (*ctx).data, ptr::null_mut());
         if !data.is_null() {
@@ -198,12 +198,12 @@ unsafe fn bytes<'a>(at: *const c_uchar, len: c_uint) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(at, len as usize) }
 }
 
-/// SAFETY: to be called with room for so many bytes that nobody else uses as long as the result is used.
+/// SAFETY: to be called with room for so many bytes that nothing else uses as long as the result is used.
 unsafe fn room_of<'a>(at: *mut c_uchar, len: c_uint) -> &'a mut [u8] {
     if at.is_null() || len == 0 {
         return &mut [];
     }
-    // SAFETY: see above. Nobody may have written there yet: zeros are, which takes a thousandth of the coder's time.
+    // SAFETY: see above. The room may not be initialised: zeros are written, which takes a thousandth of the coder's time.
     unsafe {
         ptr::write_bytes(at, 0, len as usize);
         std::slice::from_raw_parts_mut(at, len as usize)

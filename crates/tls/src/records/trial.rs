@@ -1,4 +1,4 @@
-//! A connection in memory, to see that records are compressed and come back before anybody relies on it.
+//! A connection in memory, to check that records are compressed and come back before compression is used.
 
 use super::{Manner, method, while_in};
 use openssl::asn1::Asn1Time;
@@ -84,7 +84,7 @@ fn context(method: SslMethod) -> Result<SslContextBuilder, ErrorStack> {
 #[derive(Clone, Default)]
 struct Wire(Rc<RefCell<VecDeque<u8>>>);
 
-/// What one end reads and writes.
+/// The reader and writer of one end.
 struct End {
     read: Wire,
     written: Wire,

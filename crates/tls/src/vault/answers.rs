@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 impl Vault {
-    /// The certificates that have an answer and whose issuer is known: what they are called in answers, and where they stand.
+    /// The certificates that have an answer and whose issuer is known: their identifiers in answers, and their files.
     pub fn list_answers(&self) -> String {
         let held = self.held();
         let mut known = BTreeMap::new();
@@ -27,7 +27,7 @@ impl Vault {
         text
     }
 
-    /// An answer by what its certificate is called in answers, or by its file.
+    /// An answer by the identifier of its certificate in answers, or by its file.
     pub fn show_answer(&self, name: &str, in_base64: bool) -> Option<String> {
         let held = self.held();
         let mut certificates = held.files.certificates.iter().filter_map(|(file, certificate)| Some((file, certificate.as_ref()?)));

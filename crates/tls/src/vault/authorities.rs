@@ -1,4 +1,4 @@
-//! Authorities (`ca-file`), and what they have revoked (`crl-file`), listed, shown, exchanged, made and removed.
+//! Authorities (`ca-file`) and revocation lists (`crl-file`), listed, shown, exchanged, made and removed.
 
 use super::certificates::{Names, asked};
 use super::files::{Key, Version};
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl Vault {
-    /// The files, each with how many certificates or lists are in it.
+    /// The files, each with the number of certificates or lists in it.
     pub fn trusted(&self, kind: TrustKind) -> (Names, Vec<usize>) {
         let held = self.held();
         let draft = held.drafts[index(kind)].as_ref();
@@ -23,7 +23,7 @@ impl Vault {
         (names, draft.iter().map(|(_, content)| content.len()).chain(counts).collect())
     }
 
-    /// What is in a file: all of it, or only what has that number. `*` before its name: as it is being changed.
+    /// Content of a file: all of it, or only the entry of that number. `*` before its name: as it is being changed.
     pub fn show_trusted(&self, kind: TrustKind, name: &str, only: Option<usize>) -> Option<String> {
         let held = self.held();
         let (name, is_draft) = asked(name);
@@ -52,8 +52,8 @@ impl Vault {
         Some(text)
     }
 
-    /// Takes what is to be trusted, to be committed: instead of what is there, or `more` of it. The name, and whether this begins the
-    /// change.
+    /// Takes authorities or revocation lists, to be committed: in the place of the present ones, or, with `more`, in
+    /// addition to them. Returns the name, and whether this begins the change.
     ///
     /// # Errors
     /// It cannot be read, or another one is being changed, or there is none of that name.
@@ -79,10 +79,10 @@ impl Vault {
         Ok(begins)
     }
 
-    /// Lets what was set take the place of what is there, for all who use it; how many got new contexts.
+    /// Replaces the present content by the pending one, for all its users; returns how many got new contexts.
     ///
     /// # Errors
-    /// There is nothing, or it cannot be used.
+    /// There is no pending change, or it cannot be used.
     pub fn commit_trusted(&self, kind: TrustKind, name: &str) -> Result<usize, Refusal> {
         let mut held = self.held();
         held.check_draft(kind, name)?;
@@ -93,10 +93,10 @@ impl Vault {
         held.change(files, &Touched::Trusted(before.as_ref()), &self.global).map_err(|wrong| Refusal::Contexts(wrong.0))
     }
 
-    /// Forgets what was set.
+    /// Drops the pending change.
     ///
     /// # Errors
-    /// There is nothing.
+    /// There is none.
     pub fn abort_trusted(&self, kind: TrustKind, name: &str) -> Result<(), Refusal> {
         let mut held = self.held();
         held.check_draft(kind, name)?;
@@ -107,7 +107,7 @@ impl Vault {
     /// Makes room for a file.
     ///
     /// # Errors
-    /// It is there.
+    /// The file exists already.
     pub fn new_trusted(&self, kind: TrustKind, name: &str) -> Result<(), Refusal> {
         let mut held = self.held();
         let key = (kind, Key::from(name));
@@ -121,7 +121,7 @@ impl Vault {
     /// Forgets a file.
     ///
     /// # Errors
-    /// It is in use, or being changed, or not there.
+    /// It is in use, or being changed, or does not exist.
     pub fn delete_trusted(&self, kind: TrustKind, name: &str) -> Result<(), Refusal> {
         let mut held = self.held();
         let key = (kind, Key::from(name));

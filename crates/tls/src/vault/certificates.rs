@@ -15,13 +15,13 @@ use std::sync::Arc;
 /// The names of files of one kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Names {
-    /// The one that is being changed.
+    /// The file that is being changed.
     pub ongoing: Option<String>,
     /// All, in the order of their bytes.
     pub all: Vec<String>,
 }
 
-/// What a part of a certificate is.
+/// Kind of a part of a certificate.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Pem,
@@ -39,7 +39,7 @@ impl Vault {
         Names { ongoing, all: held.files.certificates.keys().map(ToString::to_string).collect() }
     }
 
-    /// What a certificate says, and where it comes from. `*` before its name: as it is being changed.
+    /// Content of a certificate, and its source. `*` before its name: as it is being changed.
     pub fn show_certificate(&self, name: &str) -> Option<String> {
         let held = self.held();
         let (name, is_draft) = asked(name);
@@ -91,15 +91,15 @@ impl Vault {
         Some(text.into_text())
     }
 
-    /// Takes a certificate, or what stands beside it by the end of its name, to be committed; its name, and whether this begins
-    /// the change.
+    /// Takes a certificate, or a file beside it by the end of its name, to be committed. Returns its name, and whether this
+    /// begins the change.
     ///
     /// # Errors
     /// It cannot be read, or another one is being changed, or there is none of that name.
     pub fn set_certificate(&self, name: &str, payload: &[u8]) -> Result<(String, bool), Refusal> {
         let mut held = self.held();
         let (stem, part) = part(name);
-        // The name of what stands beside a certificate may have lost its extension.
+        // The name of a file beside a certificate may have lost its extension.
         let with_extension = (part != Part::Pem && self.global().extra_replaces_extension).then(|| format!("{stem}.crt"));
         let (key, mut draft, begins) = match &held.draft {
             Some((key, draft)) if **key == *stem || with_extension.as_deref() == Some(key) => (key.clone(), draft.clone(), false),
@@ -130,10 +130,10 @@ impl Vault {
         Ok((key.to_string(), begins))
     }
 
-    /// Lets what was set take the place of the certificate, for all who use it; how many got new contexts.
+    /// Replaces the certificate by the pending one, for all its users; returns how many got new contexts.
     ///
     /// # Errors
-    /// There is nothing, or it cannot be used.
+    /// There is no pending change, or it cannot be used.
     pub fn commit_certificate(&self, name: &str) -> Result<usize, Refusal> {
         let mut held = self.held();
         let held = &mut *held;
@@ -145,20 +145,20 @@ impl Vault {
         if let Some(Some(before)) = held.files.certificates.get(key) {
             draft.inherit(before);
         }
-        // Who shows it needs the key; tokens are verified without.
+        // Lines that show it need the key; tokens are verified without.
         let keyed = if held.is_used(&Touched::Certificate(name)) { Keyed::Always } else { Keyed::AtWill };
         let certificate = draft.finish(keyed).and_then(|found| found.check_dates(&self.global).map(|()| found));
         let certificate = match certificate {
             Ok(certificate) => certificate,
             Err(wrong) => {
-                // A part that is missing may still come, and else nothing.
+                // A missing part may still come, and else nothing.
                 held.draft.take_if(|_| is_whole);
                 return Err(Refusal::Mismatch(wrong.0));
             }
         };
         let (key, mut files) = (key.clone(), held.files.clone());
         files.certificates.insert(key.clone(), Some(Arc::new(certificate)));
-        // Whatever comes of it: the next change begins anew.
+        // Whatever the result: the next change begins anew.
         held.draft = None;
         let changed = held.change(files, &Touched::Certificate(&key), &self.global).map_err(|wrong| Refusal::Contexts(wrong.0))?;
         held.publish();
@@ -166,10 +166,10 @@ impl Vault {
         Ok(changed)
     }
 
-    /// Forgets what was set.
+    /// Drops the pending change.
     ///
     /// # Errors
-    /// There is nothing.
+    /// There is none.
     pub fn abort_certificate(&self, name: &str) -> Result<(), Refusal> {
         let mut held = self.held();
         match &held.draft {
@@ -185,7 +185,7 @@ impl Vault {
     /// Makes room for a certificate.
     ///
     /// # Errors
-    /// It is there.
+    /// The certificate exists already.
     pub fn new_certificate(&self, name: &str) -> Result<(), Refusal> {
         let mut held = self.held();
         if held.files.certificates.contains_key(name) {
@@ -199,7 +199,7 @@ impl Vault {
     /// Forgets a certificate.
     ///
     /// # Errors
-    /// It is in use, or being changed, or not there.
+    /// It is in use, or being changed, or does not exist.
     pub fn delete_certificate(&self, name: &str) -> Result<(), Refusal> {
         let mut held = self.held();
         if held.draft.as_ref().is_some_and(|(key, _)| **key == *name) {
@@ -231,7 +231,7 @@ impl Held {
     }
 }
 
-/// The certificate that a name belongs to, and what it says of it.
+/// The certificate that a name belongs to, and the part that it names.
 fn part(name: &str) -> (&str, Part) {
     match name.rsplit_once('.') {
         Some((stem, "key")) => (stem, Part::Key),
@@ -242,7 +242,7 @@ fn part(name: &str) -> (&str, Part) {
     }
 }
 
-/// What is asked for: `*name` is being changed, and `\*name` is called so.
+/// Name that is asked for: `*name` is being changed, and `\*name` is called so.
 pub(super) fn asked(name: &str) -> (&str, bool) {
     let (name, is_draft) = name.strip_prefix('*').map_or((name, false), |name| (name, true));
     (name.strip_prefix('\\').unwrap_or(name), is_draft)

@@ -1,4 +1,4 @@
-//! What was read of files, by their names. A change is made on a copy: contexts are made from it, and it takes the place of this one if
+//! Files that were read, by their names. A change is made on a copy: contexts are made from it, and it replaces this one if
 //! all of them can be made.
 
 use crate::certificate::{Certificate, Unusable};
@@ -13,26 +13,26 @@ use std::sync::Arc;
 /// The name of a file, as commands write it.
 pub(crate) type Key = Arc<str>;
 
-/// What was read.
+/// The files that were read.
 #[derive(Clone, Default)]
 pub(crate) struct Files {
-    /// Certificates with keys; `None`: one that is still to be filled.
+    /// Certificates with keys; `None`: a certificate that is still to be filled.
     pub(crate) certificates: BTreeMap<Key, Option<Arc<Certificate>>>,
     /// The files of a bundle, by the name that they have in common.
     pub(crate) bundles: BTreeMap<Key, Vec<Key>>,
-    /// Authorities and lists of what they have revoked; `None`: still to be filled.
+    /// Authorities and revocation lists; `None`: still to be filled.
     pub(crate) trusted: BTreeMap<(TrustKind, Key), Option<Arc<Version>>>,
     /// Lists of certificates, and folders.
     pub(crate) lists: BTreeMap<Key, Arc<List>>,
-    /// Diffie-Hellman parameters of those that have none of their own (`ssl-dh-param-file`).
+    /// Diffie-Hellman parameters of certificates that have none of their own (`ssl-dh-param-file`).
     pub(crate) dh: Option<Arc<Dh<Params>>>,
 }
 
-/// Authorities, or what they have revoked, at a time.
+/// Authorities or revocation lists at a time.
 pub(crate) struct Version {
-    /// That.
+    /// The authorities or lists.
     pub(crate) content: Trusted,
-    /// A hash of that: the same in each process.
+    /// A hash of the content: the same in each process.
     pub(crate) digest: [u8; 32],
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn key(path: &Path) -> Key {
 }
 
 impl Files {
-    /// The names of the certificates that one in the configuration stands for.
+    /// The names of the certificates that a name in the configuration stands for.
     pub(crate) fn certificates_of<'f>(&'f self, name: &'f Key) -> &'f [Key] {
         self.bundles.get(name).map_or(std::slice::from_ref(name), Vec::as_slice)
     }
@@ -84,7 +84,7 @@ impl Files {
         }
     }
 
-    /// Authorities, or what they have revoked.
+    /// Authorities or revocation lists.
     ///
     /// # Errors
     /// They are not there, or not filled.

@@ -33,7 +33,7 @@ impl Vault {
         Some(text)
     }
 
-    /// Adds a line to a list, for all who name it: the certificate, and how many got new contexts.
+    /// Adds a line to a list, for all users of the list: returns the certificate, and how many got new contexts.
     ///
     /// # Errors
     /// The line or its certificate cannot be used.
@@ -78,10 +78,10 @@ impl Vault {
         Ok((certificate.to_string(), count))
     }
 
-    /// Removes a line of a list, for all who name it. `number` tells lines of one certificate apart.
+    /// Removes a line of a list, for all users of the list. `number` tells lines of one certificate apart.
     ///
     /// # Errors
-    /// There is no such line, or more than one, or clients get it who name no host that is known.
+    /// There is no such line, or more than one, or it is the default for clients that name no known host.
     pub fn delete_from_list(&self, name: &str, certificate: &str, number: Option<usize>) -> Result<(), Refusal> {
         let mut held = self.held();
         let name = name.trim_end_matches('/');
@@ -127,10 +127,10 @@ impl Vault {
     }
 }
 
-/// The place of a `bind` line whose clients get a line of a list if they name no host that is known.
+/// Place of a `bind` line that shows a line of a list to clients that name no known host.
 fn shown_by_default(acceptor: &crate::Acceptor, line: &(Key, usize), certificate: &str) -> Option<String> {
     let offer = acceptor.offer();
-    // One that is for any name can go: what the line begins with takes its place.
+    // A certificate for any name can go: the one that the line begins with takes its place.
     let is_meant = |number: &usize| {
         let default = &offer.lines[*number];
         let is_it = default.list.as_ref() == Some(line) && *default.key == *certificate;

@@ -7,8 +7,8 @@ use crate::report;
 use openssl::asn1::Asn1Time;
 
 impl Vault {
-    /// A line for each name of each certificate of each address, of one frontend or of all, under HAProxy's columns. `until`: only
-    /// those that are over at that time, in seconds since 1970.
+    /// A line for each name of each certificate of each address, of one frontend or of all, under HAProxy's columns.
+    /// `until`: only certificates that are over at that time, in seconds since 1970.
     pub fn names(&self, frontend: Option<&str>, until: Option<i64>) -> String {
         let until = until.and_then(|at| Asn1Time::from_unix(at).ok());
         let is_meant = |certificate: &Certificate| until.as_ref().is_none_or(|until| *certificate.leaf.not_after() < **until);
@@ -17,7 +17,7 @@ impl Vault {
         for acceptor in acceptors.iter().filter(|acceptor| frontend.is_none_or(|name| acceptor.line().0 == name)) {
             let offer = acceptor.offer();
             let (frontend, place) = acceptor.line();
-            // Whole names first, then those behind a star; '*' alone stands for all others.
+            // Whole names first, then those after a star; '*' alone stands for all others.
             let mut rows: Vec<(bool, &str, usize)> = Vec::new();
             for (number, line) in offer.lines.iter().enumerate() {
                 rows.extend(line.names.iter().filter_map(|name| match name {

@@ -1,4 +1,4 @@
-//! Reading what lines name, while the plan is built.
+//! Reading of the files that lines name, while the plan is built.
 
 use super::files::{Key, List, ListLine, Version, key};
 use super::{Held, Vault};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use terse_config::{Diagnostics, Place, Section};
 
 impl Vault {
-    /// Reads all that a `bind` line names; says what is wrong, and whether nothing is.
+    /// Reads all files that a `bind` line names; reports faults, and returns whether there are none.
     pub(crate) fn read_bind(&self, tls: &BindTls, diagnostics: &mut Diagnostics) -> bool {
         let mut reader = Reader { vault: self, held: &mut self.held(), wrong: Vec::new(), remarks: Vec::new() };
         let base = self.global.crt_base.as_deref();
@@ -40,7 +40,8 @@ impl Vault {
         reader.tell(diagnostics);
     }
 
-    /// Says what is wrong with the authorities of a `bind` line without `ssl`: nobody asks for them, but they are expected to be there.
+    /// Reports faults of the authorities of a `bind` line without `ssl`: they are not used, but they are expected to be
+    /// there.
     pub fn find_trusted_of_bind(&self, tls: &BindTls, diagnostics: &mut Diagnostics) {
         let mut reader = Reader { vault: self, held: &mut self.held(), wrong: Vec::new(), remarks: Vec::new() };
         reader.own(&tls.own, None);
@@ -93,11 +94,11 @@ struct Reader<'v> {
     vault: &'v Vault,
     held: &'v mut Held,
     wrong: Vec<(Place, String)>,
-    /// What is told, and nothing more.
+    /// Remarks, which are reported and change nothing.
     remarks: Vec<(Place, String)>,
 }
 
-/// Why a certificate is not used.
+/// Reason why a certificate is not used.
 enum Unfit {
     /// Its time is over, or has not come.
     Date(Unusable),
@@ -112,7 +113,7 @@ impl Reader<'_> {
         is_whole
     }
 
-    /// Reads a certificate, or those of a bundle; their names.
+    /// Reads a certificate, or those of a bundle; returns their names.
     fn certificates(&mut self, path: &Path, place: &Place) -> Vec<Key> {
         let is_held = self.held.files.certificates.contains_key(&key(path));
         let parts = if is_held { vec![path.to_owned()] } else { bundle(path, &self.vault.global) };
@@ -196,7 +197,7 @@ impl Reader<'_> {
     fn list(&mut self, path: &Path, tls: &BindTls, place: &Place) {
         let name = key(path);
         if let Some(list) = self.held.files.lists.get(&name) {
-            // What its lines name was read then; words of this line's own may name more.
+            // The files that its lines name were read then; keywords of this line's own may name more.
             let entries: Vec<_> = list.lines.iter().map(|line| line.entry.clone()).collect();
             entries.iter().for_each(|entry| self.entry_words(entry, tls, place));
             return;
@@ -310,7 +311,7 @@ fn folder(path: &Path) -> Result<Vec<PathBuf>, Unusable> {
     Ok(files)
 }
 
-/// A file; where there is none, those that hold it for each kind of key (`ssl-load-extra-files bundle`).
+/// A file; where it does not exist, the files that hold it for each kind of key (`ssl-load-extra-files bundle`).
 fn bundle(path: &Path, global: &Global) -> Vec<PathBuf> {
     if global.extra.bundle && !path.exists() {
         let of = |kind: &&str| {

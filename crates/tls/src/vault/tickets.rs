@@ -48,7 +48,7 @@ impl Held {
         self.tickets.iter().find(|keys| *keys.file == *file).cloned()
     }
 
-    /// The files with their numbers, which are HAProxy's: the one that was read last has 0.
+    /// The files with their numbers, which are HAProxy's: the file that was read last has 0.
     fn numbered(&self) -> impl Iterator<Item = (usize, &TicketKeys)> {
         self.tickets.iter().rev().map(|keys| &**keys).enumerate()
     }

@@ -1,7 +1,7 @@
 //! Certificates that verify and decrypt tokens (`jwt on`).
 //!
-//! Whoever holds expressions looks here at each request, so nothing here is locked by a reader: the vault publishes what it holds
-//! whenever that changes.
+//! Expressions look here at each request, so a reader takes no lock: the vault publishes its certificates whenever they
+//! change.
 
 use super::files::{Key, key};
 use super::{Held, Refusal, Vault};
@@ -13,7 +13,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The certificates of a process, as those see them who read tokens.
+/// The certificates of a process, as readers of tokens see them.
 #[derive(Default)]
 pub struct Tokens {
     known: ArcSwap<HashMap<Key, TokenCertificate>>,
@@ -21,17 +21,17 @@ pub struct Tokens {
     named: Mutex<BTreeSet<Box<str>>>,
 }
 
-/// What a certificate is to tokens.
+/// Use of a certificate for tokens.
 #[derive(Clone)]
 pub enum TokenCertificate {
-    /// It verifies tokens by its key, and decrypts them by the private one where that is there.
+    /// It verifies tokens by its key, and decrypts them by the private key where that is there.
     Allowed {
         /// Its key.
         public: PKey<Public>,
-        /// The other half.
+        /// The private key.
         private: Option<PKey<Private>>,
     },
-    /// It is there, and not for tokens.
+    /// It exists, and is not for tokens.
     Forbidden,
 }
 
@@ -60,14 +60,14 @@ impl Tokens {
 }
 
 impl Vault {
-    /// The same vault, which tells these of its certificates.
+    /// The same vault, which publishes its certificates here.
     pub fn telling(self, tokens: Arc<Tokens>) -> Vault {
         self.held().tokens = tokens;
         self
     }
 
-    /// Allows what expressions name, once the configuration is read, and reads what nobody else names. Whether a file can be read
-    /// expressions have said; one that holds a key alone is none of ours.
+    /// Allows the certificates that expressions name, once the configuration is read, and reads those that no line names.
+    /// Whether a file can be read was checked for the expression; a file that holds a key alone is not a certificate's.
     pub fn settle_tokens(&self) {
         let mut held = self.held();
         let named = std::mem::take(&mut *held.tokens.named.lock().unwrap_or_else(PoisonError::into_inner));
@@ -106,7 +106,7 @@ impl Vault {
 }
 
 impl Held {
-    /// Tells those who read tokens what there is now.
+    /// Publishes the present certificates for readers of tokens.
     pub(super) fn publish(&self) {
         let seen = |name: &Key| {
             let certificate = self.files.certificates.get(name).and_then(Option::as_ref).filter(|_| self.for_tokens.contains(name));

@@ -1,8 +1,8 @@
-//! Answers about certificates' states that are fetched (`ocsp-update`): of which certificates, when, and what has come of it. Who sends
-//! requests is above: a question at a time goes out, and its outcome comes back.
+//! Answers about certificates' states that are fetched (`ocsp-update`): of which certificates, when, and with what result.
+//! Requests are sent by a crate above: a single question at a time goes out, and its outcome comes back.
 //!
 //! ```text
-//! begins to be wanted --no answer--> now --asked--> Updated: min(max delay, its time is over), at least min delay
+//! begins to be wanted --no answer--> now --asked--> Updated: min(max delay, end of its time), at least min delay
 //!                   \--an answer--> as if updated \--> anything else: min delay, doubled with each failure, at most max delay
 //! ```
 
@@ -25,31 +25,31 @@ use std::fmt::Write as _;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// What an authority is asked.
+/// Request to an authority.
 #[derive(Debug)]
 pub struct Question {
     /// The file of the certificate.
     pub file: Arc<str>,
-    /// Where its certificate says that answers are.
+    /// The URL of the responder, from the certificate.
     pub url: String,
     /// The request in DER.
     pub der: Vec<u8>,
     id: CertificateId,
 }
 
-/// What came of it, by HAProxy's numbers.
+/// Outcome of a request, by HAProxy's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Fetched {
-    /// Nobody has been asked yet.
+    /// No responder has been asked yet.
     Unknown,
     /// Clients get the answer.
     Updated,
-    /// There was no connection, no answer in time, or one that says no.
+    /// There was no connection, no answer in time, or a refusal.
     Http,
-    /// What came calls itself something else.
+    /// The content type of the answer is another.
     OtherType,
-    /// Nobody who may has signed it, or it is about something else.
+    /// No authorised signer has signed it, or it is about another certificate.
     Check,
     /// It cannot be given to clients.
     Insertion,
@@ -68,16 +68,16 @@ impl Fetched {
     }
 }
 
-/// What keeps answers about a certificate from being fetched.
+/// Reason why answers about a certificate cannot be fetched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Hindrance {
-    /// Nobody knows who has signed it.
+    /// Its issuer is not known.
     Issuer,
-    /// It does not say whom to ask.
+    /// It names no responder.
     Responder,
 }
 
-/// All of them.
+/// The certificates whose answers are fetched.
 #[derive(Default)]
 pub(crate) struct Updates(BTreeMap<CertificateId, Update>);
 
@@ -100,7 +100,7 @@ impl Vault {
         !self.held().wanted(&self.global.ocsp).is_empty()
     }
 
-    /// The question that is due, or how long nothing is.
+    /// The question that is due, or the time until one is.
     pub fn due_question(&self) -> Result<Question, Duration> {
         let (now, settings) = (now_s(), &self.global.ocsp);
         let wanted = self.held().wanted(settings);
@@ -108,7 +108,7 @@ impl Vault {
         updates.0.retain(|id, update| !update.is_regular || wanted.contains_key(id));
         for (id, (file, certificate)) in wanted {
             let update = updates.0.entry(id).or_insert_with(|| {
-                // One that clients are not given is as good as none.
+                // An answer that clients are not given is as good as none.
                 let answer = certificate.answer().and_then(Result::ok).filter(|_| certificate.answer_fault(now).is_none());
                 let until = answer.and_then(|answer| answer.until_s());
                 Update::new(&file, until.map_or(now, |until| after(settings, now, until)))
@@ -131,17 +131,17 @@ impl Vault {
         }
     }
 
-    /// Who is asked to ask, as `host:port`.
+    /// Proxy that requests go through, as `host:port`.
     pub fn questions_proxy(&self) -> Option<&str> {
         self.global.ocsp.proxy.as_deref()
     }
 
-    /// Returns when there may be something due that was not.
+    /// Returns when a question may be due that was not.
     pub async fn questions_change(&self) {
         self.changed.notified().await;
     }
 
-    /// Takes what was fetched; the log's line, unless nobody wants an answer any more.
+    /// Takes the outcome of a request; returns the log's line, unless the answer is not wanted any more.
     pub fn take_fetched(&self, question: &Question, fetched: Result<Vec<u8>, Fetched>) -> Option<String> {
         let taken = fetched.and_then(|der| self.judge(question, der));
         let (now, settings) = (now_s(), &self.global.ocsp);
@@ -167,7 +167,7 @@ impl Vault {
         Some(format!("<OCSP-UPDATE> {} {} {:?} {failures} {successes}", question.file, outcome as u8, outcome.text()))
     }
 
-    /// Asks again, after the usual delay, what somebody began to ask and will not end.
+    /// Schedules again, after the usual delay, the questions that were begun and will not end.
     pub fn give_up_questions(&self) {
         let next = now_s() + self.global.ocsp.min_s;
         for update in self.updates().0.values_mut().filter(|update| update.next_s.is_none()) {
@@ -175,11 +175,11 @@ impl Vault {
         }
     }
 
-    /// Whether an answer is what was asked for, signed by who may, and no older than the one that there is; then clients get it. Until
-    /// when it holds.
+    /// Checks that an answer is about the certificate, signed by an authorised signer, and no older than the present one;
+    /// then clients get it. Returns the time until which it holds.
     fn judge(&self, question: &Question, der: Vec<u8>) -> Result<i64, Fetched> {
         let certificate = self.held().files.certificate(&question.file).map_err(|_| Fetched::Check)?.clone();
-        // First who has written it, then what.
+        // First its signer, then its content.
         is_signed(&der, &certificate).ok_or(Fetched::Check)?;
         let answer = Answer::fresh(der.clone(), now_s()).ok().filter(|answer| answer.id == question.id).ok_or(Fetched::Check)?;
         let held = certificate.answer().and_then(Result::ok).and_then(|held| held.since_s());
@@ -216,7 +216,7 @@ impl Vault {
     /// Asks for an answer now, for a certificate that has one or is to have one.
     ///
     /// # Errors
-    /// There is no such certificate, or nobody to ask about it.
+    /// There is no such certificate, or no responder to ask about it.
     pub fn update_now(&self, name: &str) -> Result<(), Refusal> {
         let held = self.held();
         let found = held.files.certificates.get_key_value(name).and_then(|(file, found)| Some((file.clone(), found.clone()?)));
@@ -233,7 +233,7 @@ impl Vault {
         })?;
         let mut updates = self.updates();
         let update = updates.0.entry(id).or_insert_with(|| Update { is_regular: false, ..Update::new(&file, 0) });
-        // One that is being asked comes anyhow.
+        // A question that is being asked comes anyhow.
         update.next_s = update.next_s.map(|_| 0);
         drop(updates);
         self.changed.notify_one();
@@ -277,12 +277,12 @@ impl Held {
         wanted
     }
 
-    /// Whether a line fetches its certificate's answers.
+    /// Whether answers about a line's certificate are fetched.
     fn updates(&self, line: &Line, settings: &OcspUpdates) -> bool {
         self.says(line).unwrap_or(settings.by_default)
     }
 
-    /// What is said of that: by the line, or where its certificate was loaded.
+    /// Setting of that: the line's, or the one where its certificate was loaded.
     fn says(&self, line: &Line) -> Option<bool> {
         line.updates.or_else(|| self.store_updates.get(&line.key).copied())
     }
@@ -293,8 +293,8 @@ impl Held {
         offers.iter().flat_map(|offer| &offer.lines).any(|line| *line.key == *name && self.updates(line, settings))
     }
 
-    /// What keeps answers of a line from being fetched that it says are to be: that nobody knows who has signed the certificate, and that
-    /// the certificate does not say whom to ask.
+    /// The hindrance to fetching answers of a line that are to be fetched: the certificate's issuer is not known, or the
+    /// certificate names no responder.
     pub(crate) fn hindrance(&self, line: &Line, settings: &OcspUpdates) -> Option<Hindrance> {
         match (responder(&line.certificate.leaf), line.certificate.id()) {
             _ if settings.disabled || !self.updates(line, settings) => None,
@@ -304,7 +304,7 @@ impl Held {
         }
     }
 
-    /// What is wrong with lines that say different things of one certificate.
+    /// The fault of lines that have different settings for one certificate.
     pub(crate) fn quarrel<'l>(&self, lines: impl Iterator<Item = &'l Line>, settings: &OcspUpdates) -> Option<String> {
         let mut said: BTreeMap<&Key, bool> = BTreeMap::new();
         for line in lines {
@@ -317,12 +317,12 @@ impl Held {
     }
 }
 
-/// When to ask again for what holds until then.
+/// Time of the next question, where the present answer holds until `until_s`.
 fn after(settings: &OcspUpdates, now_s: i64, until_s: i64) -> i64 {
     (now_s + settings.max_s).min(until_s - SKEW_S).max(now_s + settings.min_s)
 }
 
-/// The first place by HTTP that a certificate names for answers.
+/// The first HTTP URL that a certificate names for answers.
 fn responder(certificate: &X509) -> Option<String> {
     let is_asked = |url: &&openssl::string::OpensslStringRef| url.starts_with("http://");
     let found = certificate.ocsp_responders().ok().and_then(|urls| urls.iter().find(is_asked).map(|url| url.to_string()));
@@ -340,7 +340,7 @@ fn question(file: &Key, certificate: &Certificate, id: &CertificateId) -> Option
     Some(Question { file: file.clone(), url, der: made().ok()?, id: id.clone() })
 }
 
-/// Whether the certificate's issuer, or somebody for him, has signed an answer.
+/// Checks that the certificate's issuer, or a responder authorised by it, has signed an answer.
 fn is_signed(der: &[u8], certificate: &Certificate) -> Option<()> {
     let verified = || {
         let mut store = X509StoreBuilder::new()?;
@@ -349,7 +349,7 @@ fn is_signed(der: &[u8], certificate: &Certificate) -> Option<()> {
             store.add_cert(above.clone())?;
             around.push(above.clone())?;
         }
-        // It need not lead up to a root: who has signed the certificate is enough.
+        // It need not lead up to a root: the issuer of the certificate is enough.
         store.set_flags(X509VerifyFlags::PARTIAL_CHAIN)?;
         OcspResponse::from_der(der)?.basic()?.verify(&around, &store.build(), OcspFlag::empty())
     };
@@ -366,7 +366,7 @@ fn date(at_s: i64) -> Option<String> {
     }
 }
 
-/// How long nobody looks where nothing is due.
+/// Longest sleep where no question is due.
 const LONG: Duration = Duration::from_secs(3600);
 /// From here on the delay does not grow.
 const MOST_DOUBLINGS: u32 = 16;
