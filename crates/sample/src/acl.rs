@@ -24,7 +24,7 @@ struct Line {
     next: OnceLock<Box<Line>>,
 }
 
-/// The ACLs of a section by name, and what its expressions look at. A section does not see the ACLs of its defaults.
+/// The ACLs of a section by name, and the needs of its expressions. A section does not see the ACLs of its defaults.
 #[derive(Default)]
 pub struct AclSet {
     by_name: HashMap<String, Arc<Acl>>,
@@ -55,12 +55,12 @@ impl Acl {
         }
     }
 
-    /// Whether one of the alternatives holds, where this is what there is: what needs more never matches.
+    /// Whether an alternative holds with the data in `have`; alternatives that need more never match.
     pub fn eval(&self, env: &Env<'_>, have: Needs) -> bool {
         self.criteria().any(|criterion| criterion.needs().missing(have).is_none() && criterion.eval(env))
     }
 
-    /// The same, while more bytes may come; nothing when those decide.
+    /// The same, while more bytes may come; `None` when those decide.
     pub fn judge(&self, env: &Env<'_>, have: Needs, doubt: &Doubt) -> Option<bool> {
         let mut certain = true;
         for criterion in self.criteria().filter(|criterion| criterion.needs().missing(have).is_none()) {
@@ -74,12 +74,12 @@ impl Acl {
         certain.then_some(false)
     }
 
-    /// What one of its alternatives needs that is not there.
+    /// The needs of its alternatives that `have` lacks.
     pub(crate) fn missing(&self, have: Needs) -> Needs {
         self.criteria().fold(Needs::NONE, |all, criterion| all.or(criterion.needs().missing(have)))
     }
 
-    /// What must be there for all of its alternatives.
+    /// Needs of all its alternatives together.
     pub fn needs(&self) -> Needs {
         self.criteria().fold(Needs::NONE, |all, criterion| all.or(criterion.needs()))
     }
@@ -90,7 +90,7 @@ impl Acl {
 }
 
 impl Drop for Acl {
-    /// One line after the other: a long list must not use the stack.
+    /// Alternatives are dropped one after the other: a long list must not use the stack.
     fn drop(&mut self) {
         let mut next = self.first.take();
         while let Some(mut line) = next {
@@ -111,7 +111,7 @@ impl AclSet {
         self.by_name.get(name)
     }
 
-    /// What must be there for all expressions that stand in the section, or in the defaults that it begins with.
+    /// Needs of all expressions of the section, or of the defaults that it begins with.
     pub fn needs(&self) -> Needs {
         self.needs.get()
     }

@@ -1,4 +1,4 @@
-//! Arguments in parentheses: `field(1,':')`. What may stand there, how it is written, what it becomes at load.
+//! Arguments in parentheses: `field(1,':')`. Their kinds, their syntax, and their compiled form.
 
 use crate::cast;
 use crate::compiler::Compiler;
@@ -14,13 +14,13 @@ use terse_message::{Fields, Known};
 /// A parameter of a fetch or a converter.
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
-    /// What it takes.
+    /// Kind of its arguments.
     pub kind: ParamKind,
-    /// Whether it must be given.
+    /// Whether it is required.
     pub required: bool,
 }
 
-/// What a parameter takes.
+/// Kind of the argument that a parameter takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ParamKind {
     /// Any text.
@@ -52,7 +52,7 @@ pub enum ParamKind {
 /// An argument, as compiled.
 #[derive(Clone, Debug, Default)]
 pub enum Arg {
-    /// Not given, or given as nothing.
+    /// Not given, or given as an empty text.
     #[default]
     None,
     /// A number: also of times and sizes.
@@ -69,7 +69,7 @@ pub enum Arg {
     Regex(Box<Regexp>),
     /// A condition.
     Condition(Box<Condition>),
-    /// What another crate's check made of it.
+    /// A value that the check of another crate made of it.
     Own(Own),
 }
 
@@ -77,14 +77,14 @@ pub enum Arg {
 #[derive(Clone)]
 pub struct Own(pub Arc<dyn Any + Send + Sync>);
 
-/// The name of a header field, with its place among the known ones.
+/// The name of a header field, with its index among the known ones.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeaderName {
     known: Known,
     name: Box<[u8]>,
 }
 
-/// All arguments; reading one that is not there gives nothing.
+/// All arguments; an argument beyond the end is [`Arg::None`].
 #[derive(Clone, Debug, Default)]
 pub struct ArgList(Box<[Arg]>);
 
@@ -99,12 +99,12 @@ pub const fn may(kind: ParamKind) -> Param {
 }
 
 impl ArgList {
-    /// Of these.
+    /// A list of these arguments.
     pub fn new(args: Vec<Arg>) -> ArgList {
         ArgList(args.into())
     }
 
-    /// How many there are.
+    /// Number of arguments.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -114,7 +114,7 @@ impl ArgList {
         self.0.is_empty()
     }
 
-    /// The `i`th.
+    /// The `i`th argument.
     #[inline]
     pub fn at(&self, i: usize) -> &Arg {
         self.0.get(i).unwrap_or(&Arg::None)
@@ -149,14 +149,14 @@ impl ArgList {
         if let Arg::Addr(a) = self.at(i) { Some(*a) } else { None }
     }
 
-    /// The `i`th as what a check made of it.
+    /// The `i`th as the value that a check made of it, if it is of type `T`.
     pub fn own<T: Any>(&self, i: usize) -> Option<&T> {
         if let Arg::Own(own) = self.at(i) { own.0.downcast_ref() } else { None }
     }
 }
 
 impl HeaderName {
-    /// Of that name.
+    /// A header field's name.
     pub fn new(name: &[u8]) -> HeaderName {
         HeaderName { known: Known::of(name), name: name.into() }
     }
@@ -178,7 +178,7 @@ impl HeaderName {
 }
 
 impl Arg {
-    /// Wraps what only the calling crate knows.
+    /// Wraps a value that only the calling crate knows.
     pub fn own(value: impl Any + Send + Sync) -> Arg {
         Arg::Own(Own(Arc::new(value)))
     }
@@ -191,7 +191,7 @@ impl fmt::Debug for Own {
 }
 
 impl ParamKind {
-    /// The word in messages.
+    /// The kind's name in messages.
     pub const fn name(self) -> &'static str {
         match self {
             ParamKind::Str => "string",
@@ -210,7 +210,8 @@ impl ParamKind {
     }
 }
 
-/// Reads the arguments at the start of a text, parentheses included when there are some; gives them and what follows.
+/// Reads the arguments at the start of a text, parentheses included when there are some; returns them and the rest of the
+/// text.
 pub(crate) fn parse_list<'t>(
     text: &'t [u8],
     params: &[Param],
@@ -227,7 +228,7 @@ pub(crate) fn parse_list<'t>(
     while args.len() < params.len() {
         let (word, after) = unquote(rest);
         rest = after;
-        // Nothing between the parentheses is no argument where none is demanded.
+        // Empty parentheses are no argument where none is required.
         if args.is_empty() && word.is_empty() && rest.starts_with(b")") && required == 0 {
             break;
         }
@@ -263,7 +264,7 @@ fn unclosed(text: &[u8]) -> String {
     format!("expected ')' at the end of '{}'", text.escape_ascii())
 }
 
-/// One argument, up to a comma or a closing parenthesis outside quotes; gives it unquoted, and what follows.
+/// Reads an argument, up to a comma or a closing parenthesis outside quotes; returns it unquoted, and the rest of the text.
 fn unquote(text: &[u8]) -> (Vec<u8>, &[u8]) {
     let (mut out, mut at) = (Vec::new(), 0);
     let (mut single, mut double) = (false, false);

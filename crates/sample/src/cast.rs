@@ -1,10 +1,10 @@
-//! Casts between types: which ones there are, and what they do. HAProxy's matrix.
+//! Casts between types: which of them exist, and their results. HAProxy's matrix.
 
 use crate::octets::{Buffer, Octets};
 use crate::value::{Type, Value};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether a value of the one type may become one of the other; for [`Type::Any`] only the value itself can tell.
+/// Whether a value of type `from` may become one of type `to`; for [`Type::Any`] only the value itself can tell.
 pub const fn exists(from: Type, to: Type) -> bool {
     use Type::*;
     matches!(
@@ -21,7 +21,7 @@ pub const fn exists(from: Type, to: Type) -> bool {
     )
 }
 
-/// Casts a value; nothing when there is no such cast or the value does not fit.
+/// Casts a value; `None` when there is no such cast or the value does not fit.
 ///
 /// A boolean asked for may come as a number and the reverse, as HAProxy has it: both are read by [`Value::into_int`].
 #[inline]
@@ -89,7 +89,7 @@ pub fn write_decimal(n: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(digits(n, &mut [0; DIGITS]));
 }
 
-/// As many as the least number has, with its sign.
+/// Digits of the least number, with its sign.
 const DIGITS: usize = 20;
 
 fn digits(n: i64, room: &mut [u8; DIGITS]) -> &[u8] {
@@ -109,7 +109,8 @@ fn digits(n: i64, room: &mut [u8; DIGITS]) -> &[u8] {
     &room[at..]
 }
 
-/// The number at the start of a text, 0 when it does not begin with one, held at the ends of 64 bits; nothing for an empty text.
+/// The number at the start of a text, 0 when it does not begin with a number, held at the ends of 64 bits; `None` for an
+/// empty text.
 pub fn leading_int(text: &[u8]) -> Option<i64> {
     let (&first, _) = text.split_first()?;
     let (negative, digits) = match first {
@@ -126,10 +127,10 @@ pub fn leading_int(text: &[u8]) -> Option<i64> {
     Some(n)
 }
 
-/// The address that a text of traffic stands for, wherever one is wanted: fields that proxies write name ports beside addresses.
+/// The address in a text of traffic. It is read leniently: fields that proxies write name ports beside addresses.
 ///
-/// Of IPv4 it is what stands in front, whatever follows: `192.0.2.1:51008`. An IPv6 address stands alone, or in brackets with or
-/// without a port: `[2001:db8::1]:51008`.
+/// An IPv4 address stands at the front, with any text after it: `192.0.2.1:51008`. An IPv6 address stands alone, or in
+/// brackets with or without a port: `[2001:db8::1]:51008`.
 pub fn parse_addr(text: &[u8]) -> Option<IpAddr> {
     let dotted = text.iter().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
     if let Some(address) = text.get(..dotted).and_then(|front| std::str::from_utf8(front).ok()?.parse::<Ipv4Addr>().ok()) {
@@ -145,7 +146,7 @@ pub fn parse_addr(text: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// The address that a text of an operator's stands for, in a file or on the stats socket: with a port or without, nothing else.
+/// The address in an operator's text, in a file or on the stats socket: with a port or without, and nothing else.
 pub fn whole_addr(text: &[u8]) -> Option<IpAddr> {
     let address = parse_addr(text)?;
     let is_whole = match memchr::memchr(b':', text) {

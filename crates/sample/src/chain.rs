@@ -1,13 +1,13 @@
-//! Operations on numbers, one behind the other: `add(txn.a),add(txn.b),mul(2)`.
+//! Operations on numbers, one after the other: `add(txn.a),add(txn.b),mul(2)`.
 //!
-//! Between two of them no value is made and no scope is looked for: a chain reads its operands from one place, and a step is a
-//! call and a look-up by index. Where the place changes, another chain begins.
+//! Between two of them no value is made and no scope is looked up: a chain reads its operands from a single source, and a
+//! step is a call and a look-up by index. Where the source changes, another chain begins.
 
 use crate::argument::Arg;
 use crate::registry::Operation;
 use crate::vars::{VarScope, VarSlot, Vars};
 
-/// Operations whose operands come from one place.
+/// Operations whose operands come from a single source.
 #[derive(Clone, Debug)]
 pub(crate) enum Chain {
     /// Numbers of the configuration.
@@ -17,7 +17,7 @@ pub(crate) enum Chain {
 }
 
 impl Chain {
-    /// A chain of one operation, with what was read as [`crate::argument::ParamKind::IntOrVar`].
+    /// A chain of a single operation, with the operand as [`crate::argument::ParamKind::IntOrVar`] was read.
     pub(crate) fn new(operation: Operation, operand: &Arg) -> Chain {
         match operand {
             Arg::Var(slot) => Chain::Variables(slot.scope, vec![(operation, slot.index)]),
@@ -25,7 +25,7 @@ impl Chain {
         }
     }
 
-    /// Adds an operation; false if its operand comes from elsewhere.
+    /// Adds an operation; false if its operand comes from another source.
     pub(crate) fn add(&mut self, operation: Operation, operand: &Arg) -> bool {
         match (self, operand) {
             (Chain::Variables(scope, all), Arg::Var(slot)) if *scope == slot.scope => all.push((operation, slot.index)),
@@ -35,7 +35,7 @@ impl Chain {
         true
     }
 
-    /// The result, unless a variable is not there or holds no number.
+    /// The result; `None` if a variable is not set or holds no number.
     pub(crate) fn run(&self, mut number: i64, vars: &Vars<'_>) -> Option<i64> {
         match self {
             Chain::Constants(all) => {

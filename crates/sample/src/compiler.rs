@@ -1,4 +1,4 @@
-//! From words to expressions: names found, arguments read, casts checked.
+//! From text to expressions: names found, arguments read, casts checked.
 
 use crate::acl::AclSet;
 use crate::argument::{Arg, ArgList, Param, parse_list};
@@ -10,13 +10,13 @@ use crate::value::Type;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Place, Scope};
 
-/// What the compilation of expressions, conditions and log formats may see and change.
+/// State that the compilation of expressions, conditions and log formats may see and change.
 pub struct Compiler<'a> {
     /// Tables and names.
     pub registry: &'a mut Registry,
     /// The ACLs of the section.
     pub acls: &'a AclSet,
-    /// What will be there when the expression is evaluated.
+    /// Data that will be there when the expression is evaluated.
     pub have: Needs,
     /// Warnings of the line.
     pub warnings: &'a mut Vec<Fault>,
@@ -24,7 +24,7 @@ pub struct Compiler<'a> {
     pub word: usize,
     /// The name of the section; empty for `global` and nameless `defaults`.
     pub section: Arc<str>,
-    /// Where the line stands.
+    /// Place of the line.
     pub place: Place,
 }
 
@@ -47,12 +47,12 @@ impl<'a> Compiler<'a> {
         Fault::new(self.word, reason)
     }
 
-    /// Where the line stands, as lists at run time show it.
+    /// Place of the line, as lists at run time show it.
     pub(crate) fn place_text(&self) -> String {
         format!("file '{}' line {}", self.place.file, self.place.line)
     }
 
-    /// An expression that is the whole text. What it needs is not checked against what will be there.
+    /// Compiles a text that is one expression. Its needs are not checked against the data that will be there.
     pub fn expression(&mut self, text: &[u8]) -> Result<Expr, Fault> {
         match self.expression_prefix(text)? {
             (expr, b"") => Ok(expr),
@@ -60,7 +60,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The expression that a text begins with, and what follows.
+    /// Compiles the expression that a text begins with; returns it and the rest of the text.
     pub fn expression_prefix<'t>(&mut self, text: &'t [u8]) -> Result<(Expr, &'t [u8]), Fault> {
         let (mut expr, rest) = self.fetch(text)?;
         let rest = match rest {
@@ -71,7 +71,7 @@ impl<'a> Compiler<'a> {
         Ok((expr, rest))
     }
 
-    /// An expression from the next word of a line, and from those behind it that are names of converters.
+    /// Compiles an expression from the next word of a line, and from the words after it that are names of converters.
     pub fn expression_words(&mut self, args: &mut Args<'_>) -> Result<Expr, Fault> {
         self.word = args.position();
         let mut expr = self.expression(args.need_bytes("<expression>")?)?;
@@ -88,7 +88,7 @@ impl<'a> Compiler<'a> {
         Ok(expr)
     }
 
-    /// Says when something that is needed will not be there.
+    /// Fails when data that is needed will not be there.
     pub fn check_needs(&self, needs: Needs, text: &str) -> Result<(), Fault> {
         match needs.missing(self.have) {
             Needs::NONE => Ok(()),
@@ -99,7 +99,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// What helps where the request has gone.
+    /// A hint for a rule at whose place the request has gone.
     pub(crate) fn kept_hint(&self, missing: Needs) -> Option<String> {
         let is_gone = missing.has(Needs::REQUEST) && self.have.has(Needs::RESPONSE);
         is_gone.then(|| "keep it while the request is there: 'http-request set-var(txn.<name>) <expression>'".into())
@@ -138,7 +138,7 @@ impl<'a> Compiler<'a> {
         Ok((Expr { run, each, args: ArgList::new(args), steps: Vec::new(), output, needs, text: String::new() }, rest))
     }
 
-    /// Converters with commas between them, as far as they go; commas at the end say nothing.
+    /// Adds converters with commas between them, as far as they go; commas at the end have no effect.
     fn converters<'t>(&mut self, expr: &mut Expr, mut text: &'t [u8]) -> Result<&'t [u8], Fault> {
         loop {
             text = &text[text.iter().take_while(|&&b| b == b',').count()..];
@@ -223,14 +223,14 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// The name at the start of a text, and what follows.
+/// The name at the start of a text, and the rest of the text.
 pub(crate) fn split_name(text: &[u8]) -> (&str, &[u8]) {
     let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b':' | b'_' | b'-' | b'+');
     let (name, rest) = text.split_at(text.iter().take_while(|b| is_name(b)).count());
     (std::str::from_utf8(name).unwrap_or_default(), rest)
 }
 
-/// The part of a text that an expression may be: it ends before a bracket that closes what the expression stands in.
+/// The part of a text that an expression may be: it ends before a bracket that closes the construct around the expression.
 pub(crate) fn excerpt(text: &[u8]) -> &[u8] {
     let (mut depth, mut quote) = (0usize, None);
     for (at, byte) in text.iter().enumerate() {

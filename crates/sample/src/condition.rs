@@ -13,7 +13,7 @@ use terse_config::{Args, Fault, Scope, Word};
 /// A compiled condition.
 #[derive(Clone, Debug)]
 pub struct Condition {
-    /// What holds when the terms hold: `if` true, `unless` false.
+    /// Result when the terms hold: `if` true, `unless` false.
     positive: bool,
     /// Alternatives, each of terms that must all hold.
     suites: Vec<Vec<Term>>,
@@ -23,32 +23,32 @@ pub struct Condition {
 struct Term {
     negated: bool,
     acl: Arc<Acl>,
-    /// What there is where the condition stands.
+    /// Data that is there at the place of the condition.
     have: Needs,
 }
 
-/// What cannot be told yet, where conditions are judged while more bytes may come: the third value of their logic.
+/// Uncertainty while more bytes may come: the third value of the conditions' logic.
 #[derive(Default, Debug)]
 pub struct Doubt {
-    /// Whether the request's head may still come: until then, what needs it is in doubt.
+    /// Whether the request's head may still come: until then, terms that need it are in doubt.
     pub head: Cell<bool>,
     raised: Cell<bool>,
 }
 
 impl Doubt {
-    /// Says that the value just fetched, or its absence, may change with the bytes that come next.
+    /// Notes that the value just fetched, or its absence, may change with the bytes that come next.
     pub fn raise(&self) {
         self.raised.set(true);
     }
 
-    /// Whether that was said since it was last asked.
+    /// Returns whether that was noted, and forgets it.
     pub fn take(&self) -> bool {
         self.raised.take()
     }
 }
 
 impl Condition {
-    /// Reads `if` or `unless` and all words behind it; nothing when the next word is neither.
+    /// Reads `if` or `unless` and all words after it; `None` when the next word is neither.
     pub fn parse(args: &mut Args<'_>, scope: &mut Scope<'_>, have: Needs) -> Result<Option<Condition>, Fault> {
         let positive = match args.peek() {
             Some("if") => true,
@@ -64,7 +64,7 @@ impl Condition {
         !nearest(word, ["if", "unless"]).is_empty()
     }
 
-    /// Reads all words that are left as the terms of a condition; `positive` says what holds when they do.
+    /// Reads all words that are left as the terms of a condition; `positive` is its result when they hold.
     pub fn parse_terms(args: &mut Args<'_>, scope: &mut Scope<'_>, have: Needs, positive: bool) -> Result<Condition, Fault> {
         let base = args.position();
         let words = args.take_rest();
@@ -76,18 +76,18 @@ impl Condition {
         self.suites.iter().any(|terms| terms.iter().all(|t| t.acl.eval(env, t.have) != t.negated)) == self.positive
     }
 
-    /// Whether it may hold, where what some terms look at is not the thing itself: terms with one of these needs are in doubt.
+    /// Whether it may hold, where the data of some terms is not the real one: terms with one of these needs are in doubt.
     pub fn may_hold(&self, env: &Env<'_>, doubtful: Needs) -> bool {
-        // A term in doubt counts as what lets the condition hold.
+        // A term in doubt counts as the result that lets the condition hold.
         let passes = |t: &Term| {
             if t.acl.needs().has_any(doubtful) { self.positive } else { t.acl.eval(env, t.have) != t.negated }
         };
         self.suites.iter().any(|terms| terms.iter().all(passes)) == self.positive
     }
 
-    /// Whether it holds, while more bytes may come; nothing when those decide. A term in doubt ends its row as one that fails does:
-    /// what stands after it is not asked, so that a hello is waited for whatever the rest of the row is. A row that holds ends the
-    /// condition.
+    /// Whether it holds, while more bytes may come; `None` when those decide. A term in doubt ends its row as a term that
+    /// fails does: the terms after it are not evaluated, so that a hello is waited for whatever the rest of the row is. A
+    /// row that holds ends the condition.
     pub fn judge(&self, env: &Env<'_>, doubt: &Doubt) -> Option<bool> {
         let mut certain = true;
         for terms in &self.suites {
@@ -114,7 +114,7 @@ impl Condition {
         certain.then_some(!self.positive)
     }
 
-    /// What must be there for all of its terms.
+    /// Needs of all of its terms.
     pub fn needs(&self) -> Needs {
         self.suites.iter().flatten().fold(Needs::NONE, |all, term| all.or(term.acl.needs()))
     }

@@ -19,13 +19,13 @@ pub struct Criterion {
 }
 
 impl Criterion {
-    /// Whether one of the expression's values matches.
+    /// Whether any of the expression's values matches.
     #[inline]
     pub fn eval(&self, env: &Env<'_>) -> bool {
         self.expr.each(env, &mut |value| self.patterns.matches(value))
     }
 
-    /// What must be there for it.
+    /// Needs of its expression.
     pub fn needs(&self) -> Needs {
         self.expr.needs()
     }
@@ -38,7 +38,7 @@ impl Compiler<'_> {
         let Some((first, values)) = words.split_first() else {
             return Err(Fault::new(base.saturating_sub(1), "expects a criterion, such as 'path_beg /images'"));
         };
-        // Behind a comma, the next word is a converter.
+        // After a comma, the next word is a converter.
         let open = std::iter::once(first).chain(values).take_while(|word| word.bytes.ends_with(b",")).count().min(values.len());
         let (more, values) = values.split_at(open);
         let base = base + open;
@@ -105,14 +105,14 @@ impl Compiler<'_> {
             true => with_hint(fault, self.registry.criterion_near(name, is_text)),
             false => fault,
         });
-        // Behind a converter it is the converter's type that counts.
+        // After a converter the converter's type counts.
         expr.map(|expr| match derived {
             Some((_, matching)) if !expr.has_converters() => (expr, Some(matching)),
             _ => (expr, None),
         })
     }
 
-    /// Reads one flag; says how many of the words behind it were its argument.
+    /// Reads a flag; returns how many of the words after it were its argument.
     fn flag(&mut self, word: &Word, next: Option<&Word>, expr: &Expr, flags: &mut Flags) -> Result<usize, Fault> {
         let name = word.as_str();
         let argument = || next.map(Word::as_str).ok_or_else(|| self.fault(format!("'{name}' expects an argument")));
@@ -186,7 +186,8 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// The patterns of the line itself. Each line has a reference of its own, so that they can be changed at run time too.
+    /// The patterns of the line itself. Each line has a reference of its own, so that its patterns can be changed at run
+    /// time too.
     fn line_patterns(
         &mut self,
         values: &[Word],
@@ -255,7 +256,7 @@ fn undotted(word: &Word) -> Word {
     Word { bytes: ends.map_or_else(|| word.bytes.clone(), |ends| ends.join(":").into_bytes()), span: word.span.clone() }
 }
 
-/// What stands between a criterion and its patterns.
+/// Flags between a criterion and its patterns.
 #[derive(Default)]
 struct Flags {
     ignore_case: bool,
@@ -267,7 +268,7 @@ struct Flags {
     ways: Vec<Arc<Way>>,
 }
 
-/// A word before numbers; it holds for all numbers behind it, up to the next.
+/// An operator before numbers; it holds for all numbers after it, up to the next operator.
 #[derive(Clone, Copy)]
 enum Operator {
     Eq,
@@ -291,7 +292,7 @@ impl Operator {
         })
     }
 
-    /// The pattern that says the same.
+    /// The pattern with the same meaning.
     fn range(self, text: &[u8]) -> Result<Vec<u8>, String> {
         let wrong = || format!("'{}' is neither a number nor a supported operator", text.escape_ascii());
         let n = number(text).ok_or_else(wrong)?;

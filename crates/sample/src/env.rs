@@ -1,4 +1,4 @@
-//! What an expression can see.
+//! Environment of the evaluation of an expression.
 
 use crate::condition::Doubt;
 use crate::vars::Vars;
@@ -6,7 +6,7 @@ use std::any::Any;
 use std::net::SocketAddr;
 use terse_message::{Request, Response};
 
-/// What an expression can see while it is evaluated: a few pointers, made anew for each evaluation.
+/// Data that an expression can see while it is evaluated: a few pointers, made anew for each evaluation.
 #[derive(Clone, Copy)]
 pub struct Env<'a> {
     /// The request's head, while it is there.
@@ -21,13 +21,13 @@ pub struct Env<'a> {
     pub vars: Vars<'a>,
     /// Time and randomness.
     pub world: &'a dyn World,
-    /// Where it is noted that a value may yet change; nothing where what is there is all that comes.
+    /// Receives the note that a value may yet change; `None` where no more bytes come.
     pub doubt: Option<&'a Doubt>,
-    /// What upper crates know; their fetches downcast it to their own type.
+    /// Facts of upper crates; their fetches downcast it to their own type.
     pub facts: &'a dyn Any,
 }
 
-/// Work that an expression puts off. What it finds out is remembered where the expression looks when it is evaluated again.
+/// Work that an expression puts off. Its result is stored where the expression looks when it is evaluated again.
 pub type Work = Box<dyn FnOnce() + Send>;
 
 /// Time and randomness, asked for only by the expressions that need them.
@@ -36,12 +36,12 @@ pub trait World {
     fn now(&self) -> Now;
     /// 64 random bits.
     fn random(&self) -> u64;
-    /// Takes work that is too long for the thread that evaluates, where whoever asked can wait: the value is nothing for now, and the
-    /// expression is evaluated again once the work is done. Otherwise gives the work back, to be done at once.
+    /// Takes work that is too long for the thread that evaluates, where the caller can wait. The value is `None` for now,
+    /// and the expression is evaluated again once the work is done. Otherwise returns the work, to be done at once.
     fn defer(&self, work: Work) -> Option<Work> {
         Some(work)
     }
-    /// How many seconds local time is ahead of UTC at that time: 3600 for Berlin's winter.
+    /// Seconds that local time is ahead of UTC at that time: 3600 for Berlin's winter.
     fn utc_offset(&self, _seconds: i64) -> i32 {
         0
     }
@@ -57,12 +57,12 @@ pub struct Now {
 }
 
 impl<'a> Env<'a> {
-    /// An environment in which nothing is there but the world: what `global` sees.
+    /// An environment with nothing but the world: that of `global`.
     pub fn bare(world: &'a dyn World) -> Env<'a> {
         Env { request: None, response: None, client: None, local: None, vars: Vars::default(), world, doubt: None, facts: &() }
     }
 
-    /// Notes that the bytes that the value was made of decide it, whatever follows them: no doubt is left.
+    /// Notes that the bytes of the value decide it, whatever follows them: no doubt is left.
     pub fn settle(&self) {
         if let Some(doubt) = self.doubt {
             doubt.take();

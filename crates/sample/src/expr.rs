@@ -1,4 +1,4 @@
-//! Expressions: a fetch and the converters behind it, `req.hdr(host),lower,field(1,:)`.
+//! Expressions: a fetch and the converters after it, `req.hdr(host),lower,field(1,:)`.
 
 use crate::argument::{Arg, ArgList};
 use crate::cast;
@@ -21,17 +21,18 @@ pub struct Expr {
     pub(crate) text: String,
 }
 
-/// What makes one value of another.
+/// A step that makes a value of another.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     /// A converter with its arguments, and the cast before it.
     Converter { input: Type, run: ConverterRun, args: ArgList },
-    /// Converters of numbers, one behind the other.
+    /// Converters of numbers, one after the other.
     Numbers(Chain),
 }
 
 impl Expr {
-    /// Reads an expression from the next word of a line. As in HAProxy, words behind it that are names of converters belong to it.
+    /// Reads an expression from the next word of a line. As in HAProxy, words after it that are names of converters belong
+    /// to it.
     pub fn parse(args: &mut Args<'_>, scope: &mut Scope<'_>, have: Needs) -> Result<Expr, Fault> {
         let mut compiler = Compiler::new(scope, have);
         let expr = compiler.expression_words(args)?;
@@ -39,14 +40,14 @@ impl Expr {
         Ok(expr)
     }
 
-    /// The value, or nothing.
+    /// Returns the value, if there is one.
     #[inline]
     pub fn eval<'a>(&'a self, env: &Env<'a>) -> Option<Value<'a>> {
         self.convert((self.run)(&self.args, env)?, env)
     }
 
-    /// Gives one value after the other until the visitor says `true`; says whether it did. Only header fields, cookies and their
-    /// like have more than one value.
+    /// Visits the values one after the other until the visitor returns `true`; returns whether it did. Only header fields,
+    /// cookies and their like have more than one value.
     pub fn each<'a>(&'a self, env: &Env<'a>, visit: &mut dyn FnMut(Value<'a>) -> bool) -> bool {
         match self.each {
             None => self.eval(env).is_some_and(visit),
@@ -59,12 +60,12 @@ impl Expr {
         self.output
     }
 
-    /// What must be there for it.
+    /// Needs of its fetch and converters.
     pub fn needs(&self) -> Needs {
         self.needs
     }
 
-    /// Whether there is a converter behind the fetch.
+    /// Whether the fetch is followed by a converter.
     pub fn has_converters(&self) -> bool {
         !self.steps.is_empty()
     }
@@ -74,7 +75,7 @@ impl Expr {
         &self.text
     }
 
-    /// What its converters make of a value that does not come from its fetch.
+    /// Applies its converters to a value that does not come from its fetch.
     #[inline]
     pub fn convert<'a>(&'a self, mut value: Value<'a>, env: &Env<'a>) -> Option<Value<'a>> {
         for step in &self.steps {
@@ -86,7 +87,7 @@ impl Expr {
         Some(value)
     }
 
-    /// Puts a converter behind what is there.
+    /// Appends a converter.
     pub(crate) fn add(&mut self, converter: &Converter, args: Vec<Arg>) {
         match converter.kind {
             ConverterKind::Done(run) => {

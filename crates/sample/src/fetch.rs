@@ -1,4 +1,4 @@
-//! The fetches that an [`crate::Env`] alone can answer.
+//! Fetches that need nothing but an [`crate::Env`].
 
 #![allow(clippy::ptr_arg, reason = "checks of arguments share one signature, and some of them add arguments")]
 

@@ -28,7 +28,7 @@ impl Language {
         Language { registry: Mutex::new(registry.clone()) }
     }
 
-    /// The way of matching the entries of a map. Once the configuration has been read, it must be one that is read there.
+    /// The way of matching the entries of a map. Once the configuration has been read, it must be a map that is read there.
     ///
     /// # Errors
     /// The file cannot be read, or is used otherwise.
@@ -49,10 +49,10 @@ impl Language {
         }
     }
 
-    /// Compiles an expression that sees nothing but the process.
+    /// Compiles an expression that sees only the process.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why it is invalid.
     pub fn expression(&self, text: &[u8]) -> Result<Expr, String> {
         self.compile(|compiler| {
             let expression = compiler.expression(text)?;
@@ -64,15 +64,15 @@ impl Language {
     /// Compiles an expression that sees a stream.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why it is invalid.
     pub fn expression_of_stream(&self, text: &[u8]) -> Result<Expr, String> {
         self.compile(|compiler| compiler.expression(text))
     }
 
-    /// Compiles a format that sees so much of a stream.
+    /// Compiles a format that sees the parts `have` of a stream.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why it is invalid.
     pub fn format_of_stream(&self, text: &[u8], have: Needs) -> Result<LogFormat, String> {
         self.compile(|compiler| {
             compiler.have = have;
@@ -82,10 +82,10 @@ impl Language {
         })
     }
 
-    /// Compiles a format that sees nothing but the process.
+    /// Compiles a format that sees only the process.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why it is invalid.
     pub fn format(&self, text: &[u8]) -> Result<LogFormat, String> {
         self.compile(|compiler| {
             let format = compiler.log_format(text, Usage::Text)?;
@@ -97,7 +97,7 @@ impl Language {
     /// Reads the name of a variable and conditions: `proc.name,ifset`.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The reason why they are invalid.
     pub fn target(&self, text: &str) -> Result<Target, String> {
         Target::parse(text, &mut self.lock().names)
     }

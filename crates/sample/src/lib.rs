@@ -6,10 +6,10 @@
 //! expressions and aliases in it.
 //!
 //! Invariants:
-//! * This crate holds the frame and what can be told from an `Env` alone; every other crate brings its own [`Fetch`]es,
+//! * This crate holds the frame and the values that an `Env` alone can give; every other crate brings its own [`Fetch`]es,
 //!   [`Converter`]s and [`Alias`]es as tables, and the program joins them in the [`Registry`].
 //! * No name is looked up while a request runs: functions are pointers, variables are slots, known header names are one byte.
-//! * Evaluation is total: it gives a value or nothing, never an error, and it never panics.
+//! * Evaluation is total: it returns a value or none, never an error, and it never panics.
 //! * Booleans, numbers, addresses and strings of up to 30 bytes are made, stored and read without allocation.
 //! * Pure: time, randomness, files and the environment are given by the caller.
 

@@ -27,14 +27,14 @@ pub struct LogFormat {
     binary: bool,
 }
 
-/// What a format is for.
+/// Purpose of a format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Usage {
-    /// A line of a log: what is undefined is written as `-`, runs of blanks become one.
+    /// A line of a log: undefined values are written as `-`, runs of blanks become one.
     Log,
     /// A value of a field or of a URL: expressions are neither quoted nor encoded, and their control characters become `%XX`.
     Http,
-    /// Plain text, a body or a variable: what is undefined is empty.
+    /// Plain text, a body or a variable: undefined values are empty.
     Text,
     /// An identifier: as a value of a field, and runs of blanks become one.
     Id,
@@ -43,13 +43,13 @@ pub enum Usage {
 #[derive(Clone, Debug)]
 enum Item {
     Text(Box<[u8]>),
-    /// A blank, unless nothing or one was just written.
+    /// A blank, unless the output is empty or ends with a blank.
     Blank,
     Expr(Box<Expr>, Options),
     Alias(AliasKind, Options),
 }
 
-/// The aliases that an [`Env`] alone can tell.
+/// Aliases that need nothing but an [`Env`].
 pub(crate) const ALIASES: &[Alias] = &[
     Alias::text("ci", "The client's address.", |env| env.client.map(|a| Value::Addr(a.ip()))),
     Alias::number("cp", "The client's port.", |env| env.client.map(|a| Value::Int(a.port().into()))).digits(4),
@@ -81,12 +81,12 @@ impl LogFormat {
         compiler.log_format(args.need_bytes("<format>")?, usage)
     }
 
-    /// A format that is this text, whatever stands in it.
+    /// A format that is this text, whatever it holds.
     pub fn text(text: &[u8]) -> LogFormat {
         LogFormat { items: vec![Item::Text(text.into())], names: vec!["".into()], ..LogFormat::default() }
     }
 
-    /// Appends what the format says.
+    /// Appends the formatted text.
     pub fn write(&self, env: &Env<'_>, out: &mut Vec<u8>) {
         if let Some(encoding) = self.encoding {
             return self.write_object(encoding, env, out);
@@ -141,13 +141,13 @@ impl LogFormat {
         }
     }
 
-    /// What must be there for it.
+    /// Needs of all its items.
     pub fn needs(&self) -> Needs {
         self.needs
     }
 }
 
-/// Appends what was encoded: CBOR in hexadecimal digits, unless it may be as it is.
+/// Appends encoded bytes: CBOR in hexadecimal digits, unless it may be as it is.
 fn write_encoded(encoding: Encoding, binary: bool, bytes: &[u8], out: &mut Vec<u8>) {
     if encoding == Encoding::Cbor && !binary { write_hex(bytes, out) } else { out.extend_from_slice(bytes) }
 }
@@ -162,7 +162,8 @@ impl Item {
         }
     }
 
-    /// Appends its value alone, in an encoding. Apart, because few formats do, and it would crowd those that do not.
+    /// Appends its value alone, in an encoding. A function of its own, because few formats do it, and it would crowd the
+    /// others.
     #[cold]
     fn write_encoded(&self, encoding: Encoding, env: &Env<'_>, out: &mut Vec<u8>) {
         let (Item::Expr(_, options) | Item::Alias(_, options)) = self else { return };
@@ -172,13 +173,13 @@ impl Item {
     }
 }
 
-/// Where the query of a target begins, at its question mark.
+/// Offset of the query of a target, at its question mark.
 fn query_at(target: &[u8]) -> usize {
     memchr::memchr(b'?', target).unwrap_or(target.len())
 }
 
-/// Appends bytes that came from a client: quotes, `#`, what is not printable ASCII and the `reserved` bytes as `#XX`. Captured
-/// header fields reserve `{|}`.
+/// Appends bytes that came from a client: quotes, `#`, bytes that are not printable ASCII and the `reserved` bytes as
+/// `#XX`. Captured header fields reserve `{|}`.
 pub fn encode(bytes: &[u8], reserved: &[u8], out: &mut Vec<u8>) {
     if reserved.is_empty() && !bytes.iter().fold(false, |odd, &b| odd | !(b' '..=b'~').contains(&b) | matches!(b, b'"' | b'#')) {
         return out.extend_from_slice(bytes);

@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Where a converter writes its result: up to [`SHORT`] bytes lie in place.
+/// Buffer for a converter's result: up to [`SHORT`] bytes lie in place.
 pub type Buffer = SmallVec<[u8; SHORT]>;
 
 /// The longest string that is kept without allocation.
@@ -14,8 +14,8 @@ pub const SHORT: usize = 30;
 
 /// The bytes of a string or binary value.
 ///
-/// Most are places in a message's head and are borrowed. What converters make is kept in place when it is short. What variables
-/// hold beyond that is shared, so that reading a variable never copies more than [`SHORT`] bytes.
+/// Most are parts of a message's head and are borrowed. Short results of converters are kept in place. Longer values of
+/// variables are shared, so that reading a variable never copies more than [`SHORT`] bytes.
 #[derive(Clone)]
 pub struct Octets<'a>(Repr<'a>);
 

@@ -10,7 +10,7 @@ pub struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    /// Of a text, without what stands before its first parameter. An empty name is any; `delimiter` ends a parameter too.
+    /// The parameters of a text that begins with them. An empty name is any; `delimiter` ends a parameter too.
     pub fn of(text: &'a [u8], name: &'a [u8], delimiter: u8, ignore_case: bool) -> Parameters<'a> {
         Parameters { rest: text, name, delimiter, ignore_case }
     }

@@ -1,7 +1,7 @@
-//! Patterns: what values are compared with, in ACLs and in maps.
+//! Patterns that values are compared with, in ACLs and in maps.
 //!
 //! ```text
-//! a file, or the patterns of one line        ways of matching              what a value is looked up in
+//! a file, or the patterns of one line        ways of matching              look-up
 //!
 //!   Reference  (name or number) ----------->  Way: str                 -->  Index, published through a pointer
 //!     versions: entries by number, by key     Way: beg, ignoring case  -->  Index
@@ -10,13 +10,13 @@
 //!                                         Patterns of an ACL, a map
 //! ```
 //!
-//! A [`Reference`] owns the entries. Everything that uses it brings a [`Way`] of matching, and all uses that match in the same way
-//! share one. An [`index::Index`] never changes once it is published: a change makes a new one that shares all but a few hundred
-//! entries with the old ([`table`]), and one pointer is swapped. So a look-up waits for nobody, and a change of a map of 100,000
-//! entries copies some hundred pointers.
+//! A [`Reference`] owns the entries. Each user of it brings a [`Way`] of matching, and all users that match in the same way
+//! share one. An [`index::Index`] never changes once it is published. A change makes a new index that shares all but a few
+//! hundred entries with the old ([`table`]), and a single pointer is swapped. So a look-up never waits, and a change of a
+//! map of 100,000 entries copies some hundred pointers.
 //!
-//! Order: entries are numbered as they come. `str` and `bin` take the first of equal entries, `beg` and `ip` the longest that matches,
-//! all others the first that matches; `beg` too when it ignores case.
+//! Order: entries are numbered as they come. `str` and `bin` take the first of equal entries, `beg` and `ip` the longest
+//! that matches, all others the first that matches; `beg` too when it ignores case.
 
 mod entry;
 mod file;
@@ -46,7 +46,7 @@ pub(crate) use references::Use;
 
 use crate::value::Type;
 
-/// How values are compared with patterns (`-m <method>`).
+/// Method of comparing values with patterns (`-m <method>`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Matching {
     /// `found`: there is a value.
@@ -75,7 +75,7 @@ pub enum Matching {
     Beg,
     /// `reg`: one of the regular expressions matches.
     Reg,
-    /// `regm`: the same, and the value of a map is a template for what its groups matched.
+    /// `regm`: the same, and the value of a map is a template for its groups' matches.
     Regm,
     /// It is one of the methods; the default for methods.
     Method,

@@ -1,4 +1,4 @@
-//! What holds for any input: parsers never panic, and what they accept can be evaluated.
+//! Properties for any input: parsers never panic, and expressions that they accept can be evaluated.
 
 use crate::logformat::Usage;
 use crate::testing::{Bench, words};

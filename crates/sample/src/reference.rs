@@ -43,7 +43,7 @@ pub fn markdown(registry: &Registry) -> String {
     out
 }
 
-/// Writes names and what is said of them; names of which the same is said share a line.
+/// Writes names and their descriptions; names with the same description share a line.
 fn list(out: &mut String, entries: impl Iterator<Item = (String, String)>) {
     let mut lines: Vec<(String, String)> = Vec::new();
     for (name, text) in entries {
@@ -59,7 +59,7 @@ fn list(out: &mut String, entries: impl Iterator<Item = (String, String)>) {
     }
 }
 
-/// What is said of a name.
+/// Description of a name.
 fn entry(types: &str, summary: &str, reason: Option<&str>) -> String {
     match reason {
         None => format!("{types}: {}", plain(summary)),

@@ -1,8 +1,9 @@
 //! Regular expressions, written as PCRE has them.
 //!
-//! What can be matched in linear time is. An expression that needs backtracking (look-around, references back, atomic groups, possessive
-//! quantifiers) is matched by an engine that counts its steps back, and gives up at [`BACKTRACKS`]: then nothing has matched, which
-//! [`given_up`] counts. So no text that a peer sends holds a worker up for long.
+//! Expressions are matched in linear time where that is possible. One that needs backtracking (look-around, references
+//! back, atomic groups, possessive quantifiers) is matched by an engine that counts its steps back. It gives up at
+//! [`BACKTRACKS`]: then nothing has matched, which [`given_up`] counts. So no text that a peer sends holds a worker up for
+//! long.
 
 mod portable;
 
@@ -22,12 +23,12 @@ pub enum Regexp {
     Backtracking(Box<fancy_regex::Regex>),
 }
 
-/// What an expression and its groups have matched.
+/// Match of an expression and its groups.
 #[derive(Debug)]
 pub enum Groups<'t> {
-    /// In linear time.
+    /// Of the linear engine.
     Linear(Captures<'t>),
-    /// With steps back: the text, and the places in it.
+    /// Of the backtracking engine: the text, and the places in it.
     Backtracking(&'t [u8], SmallVec<[Option<Range<usize>>; 10]>),
 }
 
@@ -42,7 +43,7 @@ pub fn compile(pattern: &[u8], ignore_case: bool) -> Result<Regexp, String> {
         builder.delegate_size_limit(REGEX_BYTES).delegate_dfa_size_limit(REGEX_CACHE_BYTES);
         builder.build().map(|regex| Regexp::Backtracking(Box::new(regex))).map_err(|error| error.to_string())
     };
-    // To the one engine `a++` is a repetition of a repetition.
+    // The linear engine takes `a++` for a repetition of a repetition.
     let compiled = match builder.build() {
         Ok(regex) if is_possessive(&text) => backtracking().or(Ok(Regexp::Linear(regex))),
         Ok(regex) => Ok(Regexp::Linear(regex)),
@@ -55,7 +56,7 @@ pub fn compile(pattern: &[u8], ignore_case: bool) -> Result<Regexp, String> {
     })
 }
 
-/// How often the matching of an expression was given up, in the process.
+/// Number of matches that were given up, in the process.
 pub fn given_up() -> u64 {
     GIVEN_UP.load(Relaxed)
 }
@@ -65,7 +66,7 @@ static GIVEN_UP: AtomicU64 = AtomicU64::new(0);
 /// The most steps back of one match: a few milliseconds.
 pub const BACKTRACKS: usize = 100_000;
 
-/// What was found, if the search came to its end.
+/// Result of a search, if it came to its end.
 fn within<T>(found: fancy_regex::Result<T>) -> Option<T> {
     found.inspect_err(|_| _ = GIVEN_UP.fetch_add(1, Relaxed)).ok()
 }
@@ -80,7 +81,7 @@ impl Regexp {
         }
     }
 
-    /// What it matches first in a text.
+    /// Its first match in a text.
     pub fn captures<'t>(&self, text: &'t [u8]) -> Option<Groups<'t>> {
         match self {
             Regexp::Linear(regex) => regex.captures(text).map(Groups::Linear),
@@ -88,8 +89,8 @@ impl Regexp {
         }
     }
 
-    /// Visits all that it matches in a text, one behind the other, until the visitor says `true`. As in Perl, an empty match may follow
-    /// one that is not.
+    /// Visits all its matches in a text, one after the other, until the visitor returns `true`. As in Perl, an empty match
+    /// may follow one that is not empty.
     pub fn each<'t>(&self, text: &'t [u8], mut visit: impl FnMut(Groups<'t>) -> bool) {
         let mut at = 0;
         while at <= text.len()
@@ -103,7 +104,7 @@ impl Regexp {
         }
     }
 
-    /// What it matches first from a place on.
+    /// Its first match from an offset on.
     fn captures_from<'t>(&self, text: &'t [u8], at: usize) -> Option<Groups<'t>> {
         match self {
             Regexp::Linear(regex) => regex.captures_at(text, at).map(Groups::Linear),
@@ -117,7 +118,7 @@ fn backtracked<'t>(text: &'t [u8], captures: &fancy_regex::Captures<'_, [u8]>) -
 }
 
 impl<'t> Groups<'t> {
-    /// Where a group has matched; group 0 is the whole.
+    /// Range of a group's match; group 0 is the whole.
     pub fn place(&self, group: usize) -> Option<Range<usize>> {
         match self {
             Groups::Linear(captures) => captures.get(group).map(|found| found.range()),
@@ -125,7 +126,7 @@ impl<'t> Groups<'t> {
         }
     }
 
-    /// What a group has matched.
+    /// Text of a group's match.
     pub fn bytes(&self, group: usize) -> Option<&'t [u8]> {
         match self {
             Groups::Linear(captures) => captures.get(group).map(|found| found.as_bytes()),
@@ -139,7 +140,8 @@ pub const REGEX_BYTES: usize = 10 << 20;
 /// The most memory that the matching of an expression keeps, for each worker; more makes it slower, not wrong.
 pub const REGEX_CACHE_BYTES: usize = 2 << 20;
 
-/// Appends a template in which `\0` to `\9` stand for what the groups matched, and `\xHH` for a byte; a group that matched nothing is empty.
+/// Appends a template in which `\0` to `\9` stand for the matches of the groups, and `\xHH` for a byte; a group without a
+/// match is empty.
 pub fn expand(template: &[u8], groups: &Groups<'_>, out: &mut impl Extend<u8>) {
     let mut rest = template;
     while let Some((&first, after)) = rest.split_first() {
@@ -178,7 +180,7 @@ fn backtracks(text: &str) -> bool {
         || text.as_bytes().windows(2).any(|two| two[0] == b'\\' && matches!(two[1], b'1'..=b'9'))
 }
 
-/// Whether a quantifier has a plus behind it: what it has taken it never gives back.
+/// Whether a quantifier is followed by a plus: the text that it has taken it never gives back.
 fn is_possessive(text: &str) -> bool {
     let (mut bytes, mut in_class, mut quantified) = (text.bytes(), false, false);
     while let Some(byte) = bytes.next() {
@@ -217,7 +219,7 @@ mod tests {
         assert!(compile(b"^\xe0.$", false).unwrap().is_match(b"\xe0\xff"));
     }
 
-    /// What PCRE2 matches first, in HAProxy.
+    /// First matches of PCRE2, in HAProxy.
     #[test]
     fn pcre_escapes() {
         for (pattern, text, expected) in [

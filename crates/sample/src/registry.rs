@@ -1,4 +1,4 @@
-//! Tables of fetches, converters and aliases, joined; names of variables; what the process gives to parsers.
+//! Tables of fetches, converters and aliases, joined; names of variables; data of the process for parsers.
 
 use crate::argument::{Arg, ArgList, Param, ParamKind, need};
 use crate::compiler::Compiler;
@@ -14,7 +14,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use terse_config::{Place, Setting};
 
-/// Where values come from: one entry of a table. HAProxy calls it a sample fetch method.
+/// A source of values: an entry of a table. HAProxy calls it a sample fetch method.
 #[derive(Clone, Copy, Debug)]
 pub struct Fetch {
     /// Its name: `req.hdr`.
@@ -25,59 +25,60 @@ pub struct Fetch {
     pub params: &'static [Param],
     /// The type of its values, as far as it is known at load.
     pub output: Type,
-    /// What must be there for it.
+    /// Data that it needs.
     pub needs: Needs,
-    /// What it gives, one sentence.
+    /// Description of its values, one sentence.
     pub summary: &'static str,
-    /// What stands behind it.
+    /// Its implementation.
     pub kind: FetchKind,
-    /// Looks at the arguments when they are read, and may replace them by what [`FetchRun`] wants to find.
+    /// Checks the arguments when they are read, and may replace them by those that [`FetchRun`] expects.
     pub check: Option<Check>,
 }
 
-/// What stands behind a fetch's name.
+/// Implementation of a fetch.
 #[derive(Clone, Copy, Debug)]
 pub enum FetchKind {
-    /// One value or none.
+    /// A single value or none.
     One(FetchRun),
-    /// Several: an ACL tries each of them, everything else takes the one value.
+    /// Several values: an ACL tries each of them, other users take the single value.
     Each(FetchRun, FetchEach),
     /// Understood and not built: an error with this reason.
     Refused(&'static str),
 }
 
-/// Gives the value.
+/// Function that returns the value.
 pub type FetchRun = for<'a> fn(&'a ArgList, &Env<'a>) -> Option<Value<'a>>;
 
-/// Gives one value after the other until the visitor says `true`; says whether it did.
+/// Function that visits the values one after the other until the visitor returns `true`; returns whether it did.
 pub type FetchEach = for<'a> fn(&'a ArgList, &Env<'a>, &mut dyn FnMut(Value<'a>) -> bool) -> bool;
 
-/// Checks or replaces arguments at load; an error says what is wrong with them.
+/// Function that checks or replaces arguments at load; an error is the reason why they are invalid.
 pub type Check = fn(&mut Vec<Arg>, &mut Compiler<'_>) -> Result<(), String>;
 
-/// What makes a value of another: one entry of a table.
+/// A conversion of a value into another: an entry of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Converter {
     /// Its name.
     pub name: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
-    /// What it takes; the value is cast to it.
+    /// Type of its input; the value is cast to it.
     pub input: Type,
-    /// What it makes. [`Type::Any`] is known only at run time; when it takes [`Type::Any`] too, it is what it took.
+    /// Type of its output. [`Type::Any`] is known only at run time; with an input of [`Type::Any`] too, it is the type of
+    /// the input.
     pub output: Type,
-    /// What it does, one sentence.
+    /// Description of its effect, one sentence.
     pub summary: &'static str,
-    /// What stands behind it.
+    /// Its implementation.
     pub kind: ConverterKind,
     /// Looks at the arguments when they are read.
     pub check: Option<Check>,
 }
 
-/// What stands behind a converter's name.
+/// Implementation of a converter.
 #[derive(Clone, Copy, Debug)]
 pub enum ConverterKind {
-    /// It does what it says.
+    /// A function from value to value.
     Done(ConverterRun),
     /// An operation on a number and the only argument, which is a number or a variable that holds one.
     Arithmetic(Operation),
@@ -85,10 +86,10 @@ pub enum ConverterKind {
     Refused(&'static str),
 }
 
-/// Makes a number of two.
+/// Operation that makes a number of two.
 pub type Operation = fn(i64, i64) -> i64;
 
-/// Makes the new value, or nothing.
+/// Function that makes the new value, or none.
 pub type ConverterRun = for<'a> fn(Value<'a>, &'a ArgList, &Env<'a>) -> Option<Value<'a>>;
 
 /// A short name in log formats: `%ci`.
@@ -96,15 +97,15 @@ pub type ConverterRun = for<'a> fn(Value<'a>, &'a ArgList, &Env<'a>) -> Option<V
 pub struct Alias {
     /// Its name, without the percent sign.
     pub name: &'static str,
-    /// What must be there for it.
+    /// Data that it needs.
     pub needs: Needs,
-    /// What it writes, one sentence.
+    /// Description of its text, one sentence.
     pub summary: &'static str,
-    /// What stands behind it.
+    /// Its implementation.
     pub kind: AliasKind,
 }
 
-/// What stands behind an alias.
+/// Implementation of an alias.
 #[derive(Clone, Copy, Debug)]
 pub enum AliasKind {
     /// Text or an address: quoted with `+Q`, escaped with `+E`, `-` when there is none.
@@ -113,9 +114,9 @@ pub enum AliasKind {
     Number(AliasRun, u8),
     /// A date or a state, which no flag changes.
     Plain(AliasRun),
-    /// Captures in one piece, whose bytes are encoded already; nothing at all when there are none.
+    /// Captures in one piece, whose bytes are encoded already; an empty text when there are none.
     Block(AliasRun),
-    /// Each of these, with blanks between them; nothing at all when there are none. Bytes are encoded already.
+    /// Several values, with blanks between them; an empty text when there are none. Bytes are encoded already.
     List(AliasEach),
     /// A part of the request's first line: bytes that could break a log's line as `#XX` ([`crate::logformat::encode`]), `<BADREQ>`
     /// when there is none.
@@ -124,17 +125,17 @@ pub enum AliasKind {
     Refused(&'static str),
 }
 
-/// Gives the value to write.
+/// Function that returns the value to write.
 pub type AliasRun = for<'a> fn(&Env<'a>) -> Option<Value<'a>>;
 
-/// Gives one value to write after the other.
+/// Function that visits the values to write one after the other.
 pub type AliasEach = for<'a> fn(&Env<'a>, &mut dyn FnMut(Option<Value<'a>>));
 
-/// What must be there for a fetch, or is there where an expression stands.
+/// Set of data that a fetch needs, or that is there at an expression's place.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Needs(pub u16);
 
-/// What stays the same while the process lives, told to parsers.
+/// Constants of the process, for parsers.
 #[derive(Clone, Default, Debug)]
 pub struct Constants {
     /// The machine's name (`hostname`).
@@ -149,10 +150,10 @@ pub struct Constants {
 
 /// Files of patterns (`acl ... -f FILE`), read by the caller.
 pub trait PatternFiles: Send + Sync {
-    /// The bytes of a file; an error says why there are none.
+    /// The bytes of a file; an error is the reason why there are none.
     fn read(&self, name: &str) -> Result<Vec<u8>, String>;
 
-    /// The address of a host that a pattern of `ip` names; nothing where names are not looked up.
+    /// The address of a host that a pattern of `ip` names; `None` where names are not looked up.
     fn resolve(&self, _host: &str) -> Option<Ipv4Addr> {
         None
     }
@@ -164,39 +165,39 @@ pub struct Registry {
     fetches: HashMap<&'static str, &'static Fetch>,
     converters: HashMap<&'static str, &'static Converter>,
     aliases: HashMap<&'static str, &'static Alias>,
-    /// The names of variables that the configuration holds so far.
+    /// The names of variables in the configuration so far.
     pub names: VarNames,
     /// Constants of the process.
     pub constants: Arc<Constants>,
-    /// Who knows what scripts have registered, once one is loaded.
+    /// Functions that scripts have registered, once a script is loaded.
     pub scripts: Option<Arc<dyn Functions>>,
-    /// Where files of patterns come from; without it `-f` is an error.
+    /// Reader of files of patterns; without it `-f` is an error.
     pub files: Option<Arc<dyn PatternFiles>>,
-    /// What values are compared with: files and lines of patterns, and maps.
+    /// Patterns that values are compared with: files and lines of patterns, and maps.
     pub patterns: References,
-    /// What other crates keep from one expression to the next.
+    /// State that other crates keep from one expression to the next.
     own: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
-    /// What expressions and rules name, and other sections declare.
+    /// Objects that expressions and rules name, and other sections declare.
     pub references: Vec<Reference>,
 }
 
-/// What an expression or a rule names, and what a section further down may declare: a stick table. Who brought the fetch, converter
-/// or action finds it, once the configuration is complete.
+/// An object that an expression or a rule names, and that a section further down may declare: a stick table. The crate of
+/// the fetch, converter or action finds it, once the configuration is complete.
 #[derive(Clone)]
 pub struct Reference {
-    /// What stands in the arguments as well, and is filled when the name is found.
+    /// The object, which stands in the arguments as well, and is filled when the name is found.
     pub to: Arc<dyn Any + Send + Sync>,
-    /// Where it is named.
+    /// Place of the name.
     pub place: Place,
-    /// What is wrong with it once the configuration is complete, if its own crate can say that alone.
+    /// Check once the configuration is complete, if its own crate can do it alone.
     pub problem: Option<Problem>,
 }
 
-/// Says what is wrong with something that is named.
+/// Function that returns the fault of a named object, if it has one.
 pub type Problem = fn(&(dyn Any + Send + Sync)) -> Option<String>;
 
 impl Default for Registry {
-    /// With this crate's own tables.
+    /// A registry with this crate's own tables.
     fn default() -> Registry {
         let mut registry = Registry {
             fetches: HashMap::new(),
@@ -247,7 +248,8 @@ impl Registry {
         self.aliases.extend(table.iter().map(|a| (a.name, a)));
     }
 
-    /// What a crate keeps from one expression to the next, such as keys that were read; made when it is first asked for.
+    /// State that a crate keeps from one expression to the next, such as keys that were read; made when it is first asked
+    /// for.
     pub fn own<T: Any + Send + Sync + Default>(&mut self) -> Arc<T> {
         let kept = self.own.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));
         kept.clone().downcast().unwrap_or_default()
@@ -263,12 +265,12 @@ impl Registry {
         self.converters.get(name).copied()
     }
 
-    /// Notes that something is named, to be found once the configuration is complete.
+    /// Notes a named object, to be found once the configuration is complete.
     pub fn refer(&mut self, to: Arc<dyn Any + Send + Sync>, place: Place) {
         self.references.push(Reference { to, place, problem: None });
     }
 
-    /// The same, with what its own crate has to say of it then: a list of users.
+    /// The same, with a check of its own crate: a list of users.
     pub fn refer_checked(&mut self, to: Arc<dyn Any + Send + Sync>, place: Place, problem: Problem) {
         self.references.push(Reference { to, place, problem: Some(problem) });
     }
@@ -330,7 +332,7 @@ impl Registry {
 }
 
 impl Fetch {
-    /// A fetch of one value, without parameters, that can be used anywhere.
+    /// A fetch of a single value, without parameters, that can be used anywhere.
     pub const fn one(name: &'static str, output: Type, summary: &'static str, run: FetchRun) -> Fetch {
         Fetch::new(name, output, summary, FetchKind::One(run))
     }
@@ -361,7 +363,7 @@ impl Fetch {
         self
     }
 
-    /// The same, with what must be there.
+    /// The same, with the data that it needs.
     pub const fn needs(mut self, needs: Needs) -> Fetch {
         self.needs = needs;
         self
@@ -447,7 +449,7 @@ impl Alias {
         Alias { name, needs: Needs::NONE, summary, kind }
     }
 
-    /// The same, with what must be there.
+    /// The same, with the data that it needs.
     pub const fn needs(mut self, needs: Needs) -> Alias {
         self.needs = needs;
         self
@@ -463,13 +465,13 @@ impl Alias {
 }
 
 impl Needs {
-    /// Nothing.
+    /// No data.
     pub const NONE: Needs = Needs(0);
     /// The request's head.
     pub const REQUEST: Needs = Needs(1);
     /// The response's head.
     pub const RESPONSE: Needs = Needs(2);
-    /// The request's body, as far as it was waited for.
+    /// The request's body, as far as a rule has waited for it.
     pub const BODY: Needs = Needs(4);
     /// The server was chosen.
     pub const SERVER: Needs = Needs(8);
@@ -477,28 +479,30 @@ impl Needs {
     pub const END: Needs = Needs(16);
     /// The bytes that a peer has sent and that have not yet gone on.
     pub const BYTES: Needs = Needs(32);
-    /// The response's body, as far as it was waited for.
+    /// The response's body, as far as a rule has waited for it.
     pub const RESPONSE_BODY: Needs = Needs(64);
-    /// Perhaps some time: a value that takes long to find ([`crate::World::defer`]). It can be had everywhere; what cannot wait is held up.
+    /// Perhaps some time: a value that takes long to find ([`crate::World::defer`]). It is available everywhere; users that
+    /// cannot wait are held up.
     pub const TIME: Needs = Needs(128);
-    /// Beside [`Needs::REQUEST`]: what the proxy remembers of the request's head once the request has gone, such as its method.
+    /// Beside [`Needs::REQUEST`]: the parts of the request's head that the proxy remembers once the request has gone, such
+    /// as its method.
     pub const KEPT: Needs = Needs(256);
     /// Beside [`Needs::BYTES`]: the client's, which have gone when rules on responses run.
     pub const CLIENT: Needs = Needs(512);
-    /// All that there may be: a log line.
+    /// All data that there may be: a log line.
     pub const ALL: Needs = Needs(127);
 
-    /// Both.
+    /// The union of both sets.
     pub const fn or(self, other: Needs) -> Needs {
         Needs(self.0 | other.0)
     }
 
-    /// What is in this set and not in the other.
+    /// The needs in this set and not in the other.
     pub const fn without(self, other: Needs) -> Needs {
         Needs(self.0 & !other.0)
     }
 
-    /// What of this will not be there, where that is what there is.
+    /// The needs of this set that `have` does not provide.
     pub const fn missing(self, have: Needs) -> Needs {
         let keeps = self.has(Needs::KEPT) && have.has(Needs::RESPONSE);
         let have = if keeps { have.or(Needs::REQUEST) } else { have };
@@ -507,22 +511,22 @@ impl Needs {
         self.without(have.or(Needs::TIME).or(Needs::KEPT))
     }
 
-    /// Whether all of the other are in this set.
+    /// Whether all needs of the other set are in this set.
     pub const fn has(self, other: Needs) -> bool {
         other.0 & !self.0 == 0
     }
 
-    /// Whether one of the other is in this set.
+    /// Whether any need of the other set is in this set.
     pub const fn has_any(self, other: Needs) -> bool {
         other.0 & self.0 != 0
     }
 
-    /// Whether nothing is in the set.
+    /// Whether the set is empty.
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
 
-    /// The first of them in words, for messages.
+    /// Description of the first need, for messages.
     pub const fn describe(self) -> &'static str {
         match self {
             Needs(0) => "nothing",

@@ -1,4 +1,4 @@
-//! What this crate's tests stand on: a request, its response, and expressions compiled from text.
+//! Fixture of this crate's tests: a request, its response, and expressions compiled from text.
 
 use crate::acl::AclSet;
 use crate::compiler::Compiler;
@@ -29,7 +29,7 @@ impl World for Still {
     }
 }
 
-/// One stream and its configuration.
+/// A stream and its configuration.
 pub(crate) struct Bench {
     pub(crate) registry: Registry,
     pub(crate) acls: AclSet,

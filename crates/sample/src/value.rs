@@ -4,7 +4,7 @@ use crate::cast;
 use crate::octets::Octets;
 use std::net::IpAddr;
 
-/// What a fetch finds or a converter makes. HAProxy calls it a sample.
+/// Value that a fetch finds or a converter makes. HAProxy calls it a sample.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Value<'a> {
     /// True or false; as a string `1` or `0`.
@@ -21,10 +21,10 @@ pub enum Value<'a> {
     Method(Octets<'a>),
 }
 
-/// The types of values, and what a parameter or a converter may ask for.
+/// Type of a value, and of the values that a parameter or a converter accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Type {
-    /// Whatever comes: known only when the value is there.
+    /// Any type: known only when the value is there.
     Any,
     /// [`Value::Bool`]
     Bool,
@@ -89,12 +89,12 @@ impl<'a> Value<'a> {
             Value::Bool(b) => i64::from(*b),
             _ => return self.parse_int(),
         };
-        // A scalar has nothing to give back; said here, it is not asked.
+        // A scalar owns no memory: `forget` spares the check of a drop.
         std::mem::forget(self);
         Some(number)
     }
 
-    /// Apart, so that a number which is one already costs nothing.
+    /// A function of its own, so that a value which is a number already costs nothing.
     #[inline(never)]
     fn parse_int(self) -> Option<i64> {
         match cast::cast(self, Type::Int)? {
@@ -132,7 +132,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether it has a length and that is 0; scalars are never empty.
+    /// Whether it has a length that is 0; scalars are never empty.
     pub fn is_empty(&self) -> bool {
         matches!(self, Value::Str(s) | Value::Bin(s) | Value::Method(s) if s.is_empty())
     }
@@ -157,7 +157,7 @@ impl From<IpAddr> for Value<'_> {
 }
 
 impl Type {
-    /// The word in messages.
+    /// The type's name in messages.
     pub const fn name(self) -> &'static str {
         match self {
             Type::Any => "any",

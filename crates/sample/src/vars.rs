@@ -23,7 +23,7 @@ pub use target::Target;
 
 use crate::value::Value;
 
-/// How long a variable lives.
+/// Lifetime of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum VarScope {
@@ -44,7 +44,7 @@ pub enum VarScope {
     Parent,
 }
 
-/// A variable's place, known when the configuration has been read.
+/// Scope and index of a variable, known when the configuration has been read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VarSlot {
     /// The scope.
@@ -56,17 +56,17 @@ pub struct VarSlot {
 /// The stores that an expression can see.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Vars<'a> {
-    /// Of the process.
+    /// The process's.
     pub process: Option<&'a ProcessStore>,
-    /// Of the session.
+    /// The session's.
     pub session: Option<&'a Store>,
-    /// Of the transaction.
+    /// The transaction's.
     pub transaction: Option<&'a Store>,
-    /// Of the request.
+    /// The request's.
     pub request: Option<&'a Store>,
-    /// Of the response.
+    /// The response's.
     pub response: Option<&'a Store>,
-    /// Of the health check.
+    /// The health check's.
     pub check: Option<&'a Store>,
 }
 
@@ -81,13 +81,13 @@ impl<'a> Vars<'a> {
         }
     }
 
-    /// Sets the variable. Whether it is set: not where its scope does not exist, and not beyond a limit of memory, which leaves it
-    /// unset.
+    /// Sets the variable; returns whether it is set. It is not where its scope does not exist, nor beyond a limit of
+    /// memory, which leaves it unset.
     pub fn set(&self, slot: VarSlot, value: Value<'_>) -> bool {
         self.write(slot, Some(value.store()))
     }
 
-    /// Unsets the variable. Whether its scope exists.
+    /// Unsets the variable; returns whether its scope exists.
     pub fn unset(&self, slot: VarSlot) -> bool {
         self.write(slot, None)
     }
@@ -143,7 +143,7 @@ impl VarScope {
         VarScope::Parent,
     ];
 
-    /// The word before the dot; of a parent's scopes, which are four, none.
+    /// The prefix before the dot; of a parent's scopes, which are four, none.
     pub const fn name(self) -> &'static str {
         match self {
             VarScope::Process => "proc",

@@ -183,7 +183,7 @@ fn nothing_is_allocated() {
     let mut wrong = Vec::new();
     for text in EXPRESSIONS {
         let expr = compiler.expression(text.as_bytes()).unwrap_or_else(|fault| panic!("{text}: {}", fault.reason));
-        // The first time may take what is kept: a variable's place, a regular expression's memory.
+        // The first evaluation may allocate memory that is kept: a variable's place, a regular expression's memory.
         assert!(expr.eval(&env).is_some(), "{text}");
         let before = ALLOCATIONS.get();
         let value = expr.eval(&env);
@@ -206,7 +206,7 @@ fn nothing_is_allocated() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The count counts: a string that is longer than what is kept in place is copied.
+/// The count is real: a string that is too long to be kept in place is copied.
 #[test]
 fn long_strings_are_allocated() {
     let mut registry = Registry::default();

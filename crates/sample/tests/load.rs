@@ -1,5 +1,5 @@
-//! The way that other crates take: keywords that read expressions, formats and conditions from a configuration, and a stream that
-//! evaluates them.
+//! The use of the crate by others: keywords that read expressions, formats and conditions from a configuration, and a
+//! stream that evaluates them.
 
 use std::any::Any;
 use terse_config::{
@@ -8,7 +8,7 @@ use terse_config::{
 use terse_message::Request;
 use terse_sample::{Condition, Env, Expr, Fetch, LogFormat, Needs, Now, Registry, Store, Target, Type, Usage, Value, Vars, World};
 
-/// What a stream of a crate above knows.
+/// Facts of a stream in a crate above.
 struct Stream {
     backend: String,
 }

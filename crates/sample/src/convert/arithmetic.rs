@@ -5,7 +5,7 @@ use crate::env::Env;
 use crate::registry::Converter;
 use crate::value::{Type, Value};
 
-/// A converter of one number.
+/// A converter of a number.
 macro_rules! unary {
     ($name:literal, $output:ident, $summary:literal, $operation:expr) => {
         Converter::new($name, Type::Int, Type::$output, $summary, |value, _, _| {

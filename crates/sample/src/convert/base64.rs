@@ -46,7 +46,7 @@ pub fn encode(bytes: &[u8], alphabet: Alphabet) -> Octets<'static> {
     Octets::from(out)
 }
 
-/// Nothing when a byte is no digit, or when the padding is wrong.
+/// Decodes a text; `None` when a byte is no digit, or when the padding is wrong.
 pub fn decode(text: &[u8], alphabet: Alphabet) -> Option<Octets<'static>> {
     let pad = text.iter().rev().take_while(|&&b| b == b'=').count();
     let digits = &text[..text.len() - pad];
@@ -65,8 +65,8 @@ pub fn decode(text: &[u8], alphabet: Alphabet) -> Option<Octets<'static>> {
     Some(Octets::from(out))
 }
 
-/// The same of a part of a JSON Web Token, which has one form only (RFC 7515 section 2): without padding, and without bits that are
-/// left over (RFC 4648 section 3.5). Otherwise one signature would have several texts.
+/// Decodes a part of a JSON Web Token, which has a single form (RFC 7515 section 2): without padding, and without bits that
+/// are left over (RFC 4648 section 3.5). Otherwise a signature would have several texts.
 pub fn decode_exact(text: &[u8]) -> Option<Octets<'static>> {
     decode(text, URL).filter(|bytes| *encode(bytes, URL) == *text)
 }

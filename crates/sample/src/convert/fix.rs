@@ -1,7 +1,7 @@
 //! Messages of FIX, the Financial Information eXchange protocol: `fix_is_valid`, `fix_tag_value`.
 //!
-//! A message is a row of `tag=value` with a byte of 1 behind each. It begins with BeginString, BodyLength and MsgType, and ends with
-//! CheckSum.
+//! A message is a row of `tag=value` with a byte of 1 after each. It begins with BeginString, BodyLength and MsgType, and
+//! ends with CheckSum.
 
 use crate::argument::{Arg, ParamKind, need};
 use crate::near;
@@ -58,7 +58,7 @@ const BODY_LENGTH: u32 = 9;
 const CHECK_SUM: u32 = 10;
 const MESSAGE_TYPE: u32 = 35;
 
-/// The highest tag of each version; tags from 10,000 to 19,999 are anybody's.
+/// The highest tag of each version; tags from 10,000 to 19,999 are free for private use.
 const VERSIONS: &[(&[u8], u32)] =
     &[(b"FIX.4.0", 140), (b"FIX.4.1", 211), (b"FIX.4.2", 446), (b"FIX.4.3", 659), (b"FIX.4.4", 956), (b"FIXT.1.1", 1621)];
 
@@ -68,18 +68,18 @@ const SHORTEST: usize = 26;
 enum Message {
     Valid,
     Invalid,
-    /// What is there is right so far.
+    /// The bytes so far are right.
     Unfinished,
 }
 
 struct Field {
     tag: u32,
-    /// Where it begins, tag and all.
+    /// Offset of the field, tag included.
     start: usize,
     value: Range<usize>,
 }
 
-/// The fields of a message, as far as they are whole; [`Broken`] for one that is no field.
+/// The fields of a message, as far as they are whole; [`Broken`] for bytes that are no field.
 struct Fields<'a> {
     text: &'a [u8],
     at: usize,

@@ -75,7 +75,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
 
 const NAMES: [&[u8]; 4] = [b"for", b"by", b"host", b"proto"];
 
-/// The values of for, by, host and proto in one element; nothing when a rule is broken.
+/// The values of for, by, host and proto in one element; `None` when a rule is broken.
 fn parse(element: &[u8]) -> Option<[Option<Vec<u8>>; NAMES.len()]> {
     let mut found: [Option<Vec<u8>>; NAMES.len()] = [const { None }; NAMES.len()];
     let mut rest = element;
@@ -99,7 +99,7 @@ fn parse(element: &[u8]) -> Option<[Option<Vec<u8>>; NAMES.len()]> {
     }
 }
 
-/// A token or a quoted string, and what follows.
+/// A token or a quoted string, and the rest of the text.
 fn parameter(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let Some(mut rest) = text.strip_prefix(b"\"") else {
         let (token, after) = text.split_at(text.iter().take_while(|&&b| is_token(b)).count());
@@ -120,8 +120,8 @@ fn parameter(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     }
 }
 
-/// The name of a node as it is written: of an address, of a text that is a name already, or of one that hides something. Nothing when
-/// it can be none.
+/// The name of a node as it is written: of an address, of a text that is a name already, or of an obfuscated one. `None`
+/// when the value can be no name.
 pub fn written_name(value: Value<'_>) -> Option<Octets<'static>> {
     match value {
         Value::Addr(IpAddr::V6(address)) => Some(Octets::copy(format!("[{address}]").as_bytes())),
@@ -177,7 +177,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// At the colon behind a name, or behind the bracket that ends an address.
+/// Splits at the colon after a name, or after the bracket that ends an address.
 fn split_port(text: &[u8]) -> (&[u8], Option<&[u8]>) {
     let from = memchr::memrchr(b']', text).map_or(0, |at| at + 1);
     match memchr::memchr(b':', &text[from..]) {

@@ -47,7 +47,7 @@ pub(crate) fn sdbm(bytes: &[u8]) -> u32 {
     sdbm_on(0, bytes)
 }
 
-/// The sdbm hash, going on from another.
+/// The sdbm hash, continued from another.
 pub(crate) fn sdbm_on(hash: u32, bytes: &[u8]) -> u32 {
     bytes.iter().fold(hash, |hash, &b| u32::from(b).wrapping_add(hash << 6).wrapping_add(hash << 16).wrapping_sub(hash))
 }

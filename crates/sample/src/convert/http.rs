@@ -37,7 +37,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
     }),
 ];
 
-/// The colon before a port: the last one, unless a bracket closes behind it.
+/// The colon before a port: the last one, unless a bracket closes after it.
 fn colon(host: &[u8]) -> Option<usize> {
     host.iter().rposition(|b| matches!(b, b':' | b']')).filter(|&at| host[at] == b':')
 }

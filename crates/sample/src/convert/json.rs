@@ -17,7 +17,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[Converter::new(
 .params(&[may(ParamKind::Str)])
 .check(check)];
 
-/// What the input is, and what to do with what it must not hold.
+/// Encoding of the input, and the treatment of sequences that it must not hold.
 #[derive(Clone, Copy, Debug)]
 enum Input {
     Ascii,
@@ -52,7 +52,7 @@ fn json<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<Value<'a
                 for c in chunk.valid().chars() {
                     match u16::try_from(u32::from(c)) {
                         Ok(c) => push(c, &mut out),
-                        // An escape has four digits: what lies beyond has none of its own.
+                        // An escape has four digits: characters beyond have none of their own.
                         Err(_) if matches!(input, Input::Skipping) => {}
                         Err(_) => return None,
                     }

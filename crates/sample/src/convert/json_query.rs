@@ -22,16 +22,16 @@ pub(crate) const CONVERTERS: &[Converter] = &[Converter::new(
 /// Whole numbers that every reader of JSON keeps exactly (RFC 8259 section 6).
 const EXACT: std::ops::RangeInclusive<i64> = -9_007_199_254_740_991..=9_007_199_254_740_991;
 
-/// How deep arrays and objects may lie in each other.
+/// Depth to which arrays and objects may lie in each other.
 const MAX_DEPTH: usize = 64;
 
-/// How many `*` a path may have: each walks the text once more.
+/// Most `*` of a path: each walks the text once more.
 const MAX_WILDCARDS: usize = 8;
 
 #[derive(Clone, PartialEq, Debug)]
 enum Step {
     Key(Vec<u8>),
-    /// Places below 0 count from the end.
+    /// Indexes below 0 count from the end.
     Index(isize),
     /// All elements of an array, all values of an object.
     Any,
@@ -51,7 +51,7 @@ pub(super) fn check(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), Str
     Ok(())
 }
 
-/// A dot inside a key stands behind a backslash.
+/// Parses a path. A dot inside a key stands after a backslash.
 fn parse_path(path: &[u8]) -> Option<Vec<Step>> {
     let (mut rest, mut steps) = (path.strip_prefix(b"$")?, Vec::new());
     while let Some((&first, after)) = rest.split_first() {
@@ -77,7 +77,7 @@ fn parse_path(path: &[u8]) -> Option<Vec<Step>> {
     (steps.iter().filter(|step| **step == Step::Any).count() <= MAX_WILDCARDS).then_some(steps)
 }
 
-/// What stands between brackets: a place, `*`, or a name in quotes.
+/// Parses the selector between brackets: an index, `*`, or a name in quotes.
 fn parse_selector(text: &[u8]) -> Option<(Step, &[u8])> {
     let (&first, after) = text.split_first()?;
     match first {
@@ -132,7 +132,7 @@ fn find<'j>(text: &'j [u8], path: &[Step]) -> Option<&'j [u8]> {
     find_at(text, 0, path)
 }
 
-/// The same from there on. It calls itself for each `*`.
+/// The same from an offset on. It calls itself for each `*`.
 fn find_at<'j>(text: &'j [u8], at: usize, path: &[Step]) -> Option<&'j [u8]> {
     let mut scanner = Scanner { text, at };
     for (i, step) in path.iter().enumerate() {
@@ -164,7 +164,7 @@ struct Scanner<'j> {
 }
 
 impl Scanner<'_> {
-    /// The next byte that is no blank, not taken.
+    /// The next byte that is no blank; it is not consumed.
     fn token(&mut self) -> Option<u8> {
         self.at += self.text.get(self.at..)?.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n')).count();
         self.text.get(self.at).copied()
@@ -174,7 +174,7 @@ impl Scanner<'_> {
         (self.token()? == byte).then(|| self.at += 1)
     }
 
-    /// Stands before the value of that key of the object that begins here.
+    /// Moves before the value of that key of the object that begins here.
     fn enter_key(&mut self, key: &[u8]) -> Option<()> {
         self.take(b'{')?;
         loop {
@@ -191,7 +191,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Stands before that element of the array that begins here.
+    /// Moves before that element of the array that begins here.
     fn enter_index(&mut self, index: isize) -> Option<()> {
         let index = if index < 0 { self.elements()?.checked_sub(index.unsigned_abs())? } else { index.unsigned_abs() };
         self.take(b'[')?;
@@ -202,7 +202,7 @@ impl Scanner<'_> {
         (self.token()? != b']').then_some(())
     }
 
-    /// How many elements the array has that begins here.
+    /// Number of elements of the array that begins here.
     fn elements(&self) -> Option<usize> {
         let mut ahead = Scanner { text: self.text, at: self.at };
         let (mut count, mut inside) = (0, ahead.enter()?);
@@ -213,7 +213,7 @@ impl Scanner<'_> {
         Some(count)
     }
 
-    /// Stands before the first value of the array or object that begins here; false where there is none.
+    /// Moves before the first value of the array or object that begins here; false where there is none.
     fn enter(&mut self) -> Option<bool> {
         let begin = self.token()?;
         self.at += 1;
@@ -226,13 +226,13 @@ impl Scanner<'_> {
         Some(true)
     }
 
-    /// Goes from a value to the one behind it; false where there is none.
+    /// Moves from a value to the next; false where there is none.
     fn advance(&mut self) -> Option<bool> {
         self.skip(0)?;
         if self.take(b',').is_none() {
             return Some(false);
         }
-        // Only a name has a colon behind it.
+        // Only a name is followed by a colon.
         let value = self.at;
         if self.token()? == b'"' && self.skip_name().is_none() {
             self.at = value;
@@ -240,7 +240,7 @@ impl Scanner<'_> {
         Some(true)
     }
 
-    /// Goes behind a name and its colon.
+    /// Moves past a name and its colon.
     fn skip_name(&mut self) -> Option<()> {
         self.token()?;
         self.skip_string()?;
@@ -276,7 +276,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// An object or an array.
+    /// Moves past an object or an array.
     fn skip_all(&mut self, end: u8, depth: usize) -> Option<()> {
         self.at += 1;
         if depth == MAX_DEPTH {
@@ -300,7 +300,7 @@ impl Scanner<'_> {
     }
 }
 
-/// The inside of a string with its quotes.
+/// Content of a string with its quotes.
 fn unescape(quoted: &[u8]) -> Option<Buffer> {
     let mut rest = quoted.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     let mut out = Buffer::new();
@@ -338,7 +338,7 @@ fn code_unit(text: &[u8]) -> Option<(u16, &[u8])> {
     Some((u16::from_str_radix(digits, 16).ok()?, &text[4..]))
 }
 
-/// A number with six digits that count, as `%g` writes it in C.
+/// A number with six significant digits, as `%g` writes it in C.
 fn general(n: f64) -> String {
     let scientific = format!("{n:.5e}");
     let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };

@@ -1,4 +1,4 @@
-//! What JSON Web Tokens say of themselves, whether it is true or not (RFC 7515 section 7.1, RFC 7516 section 7.1).
+//! Content of JSON Web Tokens, whether it is true or not (RFC 7515 section 7.1, RFC 7516 section 7.1).
 
 use super::base64;
 use super::json_query;
@@ -31,8 +31,8 @@ pub(crate) const CONVERTERS: &[Converter] = &[
     .check(check),
 ];
 
-/// The header stands first in whatever was meant as a token, so that it can be told of one that is refused. A payload has only a signed
-/// token, of three parts: the second part of an encrypted one is its key.
+/// A part of a token. The header comes first in any text that was meant as a token, so it can be read even of a refused
+/// one. Only a signed token, of three parts, has a payload: the second part of an encrypted one is its key.
 fn part(token: &[u8], number: usize, args: &ArgList) -> Option<Value<'static>> {
     if number > 0 && token.split(|b| *b == b'.').count() != 3 {
         return None;

@@ -15,7 +15,7 @@ const TEXT: &[Param] = &[need(ParamKind::Str), may(ParamKind::Str)];
 const INT: &[Param] = &[need(ParamKind::Str), may(ParamKind::Int)];
 const KEY: &[Param] = &[need(ParamKind::Str)];
 
-/// The entry of a table. Which way of matching it is only a function can tell that is no closure.
+/// The entry of a table. Only a function that is no closure can tell its way of matching.
 macro_rules! map {
     ($name:literal, $matching:ident, $output:ident) => {
         map($name, Matching::$matching, Output::$output, |args, compiler| {
@@ -79,7 +79,7 @@ const fn map(name: &'static str, matching: Matching, output: Output, check: Chec
     Converter::new(name, matching.expects(), kind, summary, run).params(params).check(check)
 }
 
-/// Puts the way of matching in the place of the file's name.
+/// Replaces the file's name by the way of matching.
 fn load(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>, matching: Matching, output: Output) -> Result<(), String> {
     let usage = Use {
         matching,

@@ -44,12 +44,12 @@ pub(crate) const CONVERTERS: &[Converter] = &[
 const CONNECT: u8 = 1;
 const CONNACK: u8 = 2;
 
-/// How the value of a property is written.
+/// Encoding of a property's value.
 #[derive(Clone, Copy, Debug)]
 enum Form {
-    /// A number of so many bytes, and the least and the greatest that is allowed.
+    /// A number of so many bytes, with the least and the greatest value that is allowed.
     Number(usize, u32, u32),
-    /// Bytes behind a length of 16 bits.
+    /// Bytes after a length of 16 bits.
     Text,
     /// The same, and never empty.
     Name,
@@ -70,9 +70,9 @@ const PASSWORD: Id = -9;
 const KEEPALIVE: Id = -10;
 const AUTHENTICATION_METHOD: Id = 21;
 const AUTHENTICATION_DATA: Id = 22;
-/// The bytes of a packet's length, at most.
+/// Most bytes of a packet's length.
 const LENGTH_BYTES: usize = 4;
-/// The one property that may come again; its value is a pair.
+/// The only property that may come again; its value is a pair.
 const USER_PROPERTY: u8 = 38;
 
 const CONNECT_FIELDS: &[(&str, Id)] = &[
@@ -128,7 +128,7 @@ const CONNACK_PROPERTIES: Properties = &[
 
 enum Broken {
     Invalid,
-    /// What is there is right so far.
+    /// The bytes so far are right.
     Unfinished,
 }
 
@@ -153,14 +153,14 @@ impl Packet {
             let is_cut = reader.at == text.len() && reader.at <= LENGTH_BYTES;
             return Err(if is_cut { Broken::Unfinished } else { Broken::Invalid });
         };
-        // Nothing that could follow makes it one of the two; the flags of both are 0.
+        // No further byte makes it one of the two; the flags of both are 0.
         if !matches!(first, 0x10 | 0x20) {
             return Err(Broken::Invalid);
         }
         if text.len() - reader.at < length {
             return Err(Broken::Unfinished);
         }
-        // What follows is another packet's.
+        // The bytes after it are another packet's.
         reader.end = reader.at + length;
         let mut packet = Packet { kind, version: 0, has_will: false, fields: SmallVec::new() };
         let read = match kind {
@@ -287,7 +287,7 @@ impl Reader<'_> {
         self.take(length as usize)
     }
 
-    /// Four bytes at most, the lowest seven bits first.
+    /// A varint: four bytes at most, the lowest seven bits first.
     fn varint(&mut self) -> Option<usize> {
         let mut n = 0;
         for shift in [0, 7, 14, 21] {
@@ -312,7 +312,7 @@ fn field_value<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<V
             let place = place.clone();
             text.slice(place)
         }
-        // A number that 5.0 could have given is 0 when it has not.
+        // A number that 5.0 could have given is 0 when it is missing.
         None if packet.version == 5 && is_number(packet.kind, packet.has_will, id) => Octets::from("0"),
         None => return None,
     }))

@@ -1,7 +1,7 @@
 //! The first packet of a connection, as the kernel keeps it: `eth.*` of an Ethernet frame, `ip.*` of an IP packet, `tcp.*` of a
 //! TCP segment (RFC 791, RFC 8200, RFC 9293).
 //!
-//! Invariant: what is not whole has no value.
+//! Invariant: a part that is not whole has no value.
 
 use crate::argument::{ArgList, ParamKind, may};
 use crate::octets::{Buffer, Octets};
@@ -101,7 +101,7 @@ fn eth_header(frame: &[u8]) -> Option<usize> {
     Some(at + 2)
 }
 
-/// What the header of an IP packet says, of either version.
+/// Facts of the header of an IP packet, of either version.
 struct Ip {
     is_v6: bool,
     /// The length of the header, options and extensions included.
@@ -113,7 +113,7 @@ struct Ip {
     whole: bool,
     ttl: u8,
     protocol: u8,
-    /// Options in IPv4; in IPv6 anything but TCP or UDP behind the fixed header.
+    /// Options in IPv4; in IPv6 anything but TCP or UDP after the fixed header.
     extended: bool,
 }
 
@@ -218,8 +218,8 @@ fn option(segment: &[u8], wanted: u8) -> Option<Option<&[u8]>> {
     Some(options(tcp_header(segment)?).find(|(kind, _)| *kind == wanted).map(|(_, data)| data))
 }
 
-/// What hosts behind one address differ in, in the order of HAProxy's manual; the argument adds the time to live (1), the list of
-/// options (2), the source (4).
+/// Fingerprint: the fields in which hosts with one address differ, in the order of HAProxy's manual. The argument adds the
+/// time to live (1), the list of options (2), the source (4).
 fn fingerprint(packet: &[u8], args: &ArgList) -> Option<Value<'static>> {
     let ip = Ip::of(packet)?;
     let mode = args.int(0).unwrap_or(0);

@@ -74,7 +74,7 @@ impl Reading<'_> {
         self.text.get(i).is_some_and(|b| self.delimiters.contains(b))
     }
 
-    /// The first place from `at` on that is a delimiter, or is none; the end when there is no such place.
+    /// The first offset from `at` on that is a delimiter, or that is not; the end when there is no such offset.
     fn find(self, at: usize, delimiter: bool) -> usize {
         (at..self.text.len()).find(|&i| self.is_delimiter(i) == delimiter).unwrap_or(self.text.len())
     }
@@ -90,7 +90,7 @@ fn part<'a>(value: Value<'a>, args: &'a ArgList, find: fn(Reading<'_>, u64, u64)
     Some(Value::Str(text.slice(start..end)))
 }
 
-/// `count` fields from the `number`th on; all that are left with a count of 0.
+/// `count` fields from the `number`th on; all remaining fields with a count of 0.
 fn field(reading: Reading<'_>, number: u64, count: u64) -> Option<Range<usize>> {
     let len = reading.text.len();
     let mut start = 0;
@@ -111,7 +111,8 @@ fn field(reading: Reading<'_>, number: u64, count: u64) -> Option<Range<usize>> 
     Some(start..end)
 }
 
-/// The same with runs of delimiters between the parts. As in HAProxy, what reaches the end of the text keeps the delimiters there.
+/// The same with runs of delimiters between the parts. As in HAProxy, a result that reaches the end of the text keeps the
+/// delimiters there.
 fn word(reading: Reading<'_>, number: u64, count: u64) -> Option<Range<usize>> {
     let len = reading.text.len();
     let mut start = reading.find(0, false);

@@ -53,7 +53,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
 /// A flag and a length of 32 bits stand before each message of gRPC.
 const FRAME_HEADER: usize = 5;
 
-/// What a number is read as.
+/// Interpretation of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Bytes,
@@ -85,7 +85,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("float", Kind::Float),
 ];
 
-/// How a field lies in the message; groups are not read.
+/// Encoding of a field in the message; groups are not read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Wire {
     Varint,
@@ -154,7 +154,7 @@ fn find(text: &[u8], within: Range<usize>, path: &Vec<u64>) -> Option<Field> {
     None
 }
 
-/// A number in groups of seven bits, the lowest first, and how many bytes it takes: ten at most.
+/// A number in groups of seven bits, the lowest first, and its length in bytes: ten at most.
 fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut n = 0;
     for (i, &b) in bytes.iter().enumerate().take(10) {

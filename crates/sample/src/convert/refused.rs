@@ -1,4 +1,4 @@
-//! Converters that are understood and not built: to use one is an error that says so.
+//! Converters that are understood and not built: their use is an error with a reason.
 
 use crate::registry::Converter;
 

@@ -260,7 +260,8 @@ fn wrong_arguments_are_named() {
     }
 }
 
-/// What HAProxy's manual shows, with other values: of converters that version 2.6 does not have, which is what is compared with.
+/// Examples of HAProxy's manual, with other values: of converters that version 2.6, which serves for comparison, does not
+/// have.
 #[test]
 fn as_the_manual_of_3_5_shows() {
     let mut bench = Bench::new();

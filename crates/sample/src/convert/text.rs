@@ -114,7 +114,7 @@ fn check_add_item(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), Strin
     }
 }
 
-/// As in HAProxy, the first bytes that differ are subtracted, or else the longer text stands behind by 1.
+/// Compares as HAProxy does: the first bytes that differ are subtracted, or else the longer text is greater by 1.
 fn strcmp<'a>(value: Value<'a>, args: &'a ArgList, env: &Env<'a>) -> Option<Value<'a>> {
     let other = env.vars.get(args.var(0)?)?.into_octets()?;
     let text = value.into_octets()?;

@@ -33,7 +33,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
     }),
 ];
 
-/// Turns the second argument, a unit, into how many of it make a second.
+/// Turns the second argument, a unit, into the number of units in a second.
 pub(crate) fn check_unit(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
     let per_second = match args.get(1) {
         None | Some(Arg::None) => return Ok(()),
@@ -62,12 +62,12 @@ struct Civil {
     second: u8,
 }
 
-/// Seconds beyond which the calendar is not asked: about the year 292 thousand million is far enough away, but the years must stay
+/// Last second that the calendar is asked for. The year 292 thousand million would be far enough away, but years must stay
 /// numbers that a format can hold.
 const LAST_SECOND: i64 = 253_402_300_799;
 
 impl Civil {
-    /// Of seconds since 1970-01-01, held between the years 0 and 9999.
+    /// The calendar's second for seconds since 1970-01-01, held between the years 0 and 9999.
     fn of(seconds: i64) -> Civil {
         let seconds = seconds.clamp(-62_167_219_200, LAST_SECOND);
         let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
@@ -106,7 +106,7 @@ impl Civil {
         ((self.day_of_year + 6 - u16::from(since)) / 7) as u8
     }
 
-    /// The year and the week by ISO 8601: a week is of the year that its Thursday is in.
+    /// The year and the week by ISO 8601: a week belongs to the year of its Thursday.
     fn iso_week(&self) -> (i64, i64) {
         let weeks = |year: i64| {
             let last = |year: i64| (year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400)).rem_euclid(7);
@@ -148,7 +148,7 @@ fn format<'a>(value: Value<'a>, args: &'a ArgList, env: &Env<'a>, per_second: i6
     Some(Value::Str(Octets::from(out)))
 }
 
-/// What a format can ask for.
+/// A time with all that a format can ask for.
 struct Stamp {
     civil: Civil,
     seconds: i64,
@@ -250,7 +250,7 @@ fn http_date<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<Val
     Some(Value::Str(Octets::copy(text.as_bytes())))
 }
 
-/// The date of so many seconds since 1970, as fields of HTTP write it, with a fraction behind the seconds.
+/// The date of so many seconds since 1970, as fields of HTTP write it, with a fraction after the seconds.
 fn written(seconds: i64, fraction: &str) -> String {
     let c = Civil::of(seconds);
     format!(

@@ -37,7 +37,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
     }),
 ];
 
-/// Nothing when a percent sign is not followed by two digits. A NUL ends the text, as in HAProxy.
+/// Decodes a text; `None` when a percent sign is not followed by two digits. A NUL ends the text, as in HAProxy.
 fn decode<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<Value<'a>> {
     let text = value.into_octets()?;
     let mut in_form = args.int(0).unwrap_or(0) != 0;

@@ -48,7 +48,7 @@ fn bearer<'a>(args: &'a ArgList, env: &Env<'a>) -> Option<Value<'a>> {
         scheme.eq_ignore_ascii_case(b"bearer").then_some(token)
     };
     match args.header(0) {
-        // As in HAProxy, a field that is named has an empty token when it has none.
+        // As in HAProxy, a named field without a token has an empty one.
         Some(name) => Some(Value::str(name.values(&request.fields).next().and_then(token).unwrap_or_default())),
         None => token(request.credentials()?).map(Value::str),
     }

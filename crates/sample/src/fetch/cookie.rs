@@ -99,7 +99,7 @@ fn wanted(args: &ArgList) -> &[u8] {
     args.str(0).unwrap_or_default()
 }
 
-/// Visits the cookies of the name that the arguments hold, or all, until the visitor says `true`.
+/// Visits the cookies of the name in the arguments, or all, until the visitor returns `true`.
 fn each<'a, S: Side>(args: &'a ArgList, env: &Env<'a>, visit: &mut dyn FnMut(&'a [u8], &'a [u8]) -> bool) -> bool {
     let (name, is_response) = (wanted(args), S::is_response(args));
     let Some(fields) = S::fields(args, env) else { return false };
@@ -110,7 +110,7 @@ fn each<'a, S: Side>(args: &'a ArgList, env: &Env<'a>, visit: &mut dyn FnMut(&'a
         .any(|(found, value)| (name.is_empty() || found == name) && visit(found, value))
 }
 
-/// The `name=value` pairs of a field. A `Set-Cookie` field has one, and attributes behind it.
+/// The `name=value` pairs of a field. A `Set-Cookie` field has a single pair, and attributes after it.
 struct Cookies<'a> {
     rest: &'a [u8],
     only_first: bool,

@@ -227,7 +227,7 @@ impl<'a> Iterator for Split<'a> {
     }
 }
 
-/// The place of the first of these bytes outside quotes, or the end.
+/// The offset of the first of these bytes outside quotes, or the end.
 pub(super) fn end(text: &[u8], stops: &[u8]) -> usize {
     let (mut quoted, mut escaped) = (false, false);
     text.iter()
@@ -247,8 +247,8 @@ fn number(text: &[u8]) -> Value<'_> {
     Value::Int(cast::leading_int(text).unwrap_or(0))
 }
 
-/// `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`: stricter than where one text is looked at,
-/// because what is none leads on to the next value.
+/// `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`. It is stricter than where a single
+/// text is read, because a text that is no address leads on to the next value.
 fn address(text: &[u8]) -> Option<Value<'_>> {
     cast::whole_addr(text).map(Value::Addr)
 }

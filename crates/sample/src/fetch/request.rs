@@ -1,4 +1,4 @@
-//! The request's first line: `method`, `path`, `url`, `req.ver` and what is made of them.
+//! The request's first line: `method`, `path`, `url`, `req.ver` and values made of them.
 
 use crate::argument::{Arg, ArgList, ParamKind, may};
 use crate::convert::hash;
@@ -69,7 +69,7 @@ fn is_path(target: &&[u8]) -> bool {
 fn query<'a>(args: &'a ArgList, env: &Env<'a>) -> Option<Value<'a>> {
     let whole = env.request?.path_and_query();
     let mark = memchr::memchr(b'?', whole)?;
-    // A mark with nothing behind it is not shown, as in HAProxy.
+    // A mark at the end is not shown, as in HAProxy.
     let with_mark = args.str(0).is_some_and(|word| !word.is_empty()) && mark + 1 < whole.len();
     Some(Value::str(&whole[mark + usize::from(!with_mark)..]))
 }

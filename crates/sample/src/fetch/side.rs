@@ -6,7 +6,7 @@ use crate::env::Env;
 use crate::registry::Needs;
 use terse_message::{Fields, Known};
 
-/// Which message a fetch looks at.
+/// Message that a fetch looks at.
 pub(super) trait Side {
     /// The fields of the message's head.
     fn fields<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Fields>;
@@ -26,7 +26,7 @@ pub(super) struct Req;
 /// The response.
 pub(super) struct Res;
 
-/// The one that is processed where the expression stands; [`direction`] has noted it behind the arguments.
+/// The message that is processed at the expression's place; [`direction`] has noted it after the arguments.
 pub(super) struct Current;
 
 impl Side for Req {
@@ -61,11 +61,11 @@ impl Side for Current {
     }
 }
 
-/// Where [`direction`] leaves its note.
+/// Index of the argument where [`direction`] leaves its note.
 const DIRECTION: usize = 2;
 
-/// Notes behind the arguments whether the expression stands where a response is processed. In a log, which has both, HAProxy takes
-/// the request.
+/// Notes after the arguments whether the expression stands where a response is processed. In a log, which has both, HAProxy
+/// takes the request.
 pub(super) fn direction(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>) -> Result<(), String> {
     let response = compiler.have.has(Needs::RESPONSE) && !compiler.have.has(Needs::END);
     args.resize(DIRECTION, Arg::None);

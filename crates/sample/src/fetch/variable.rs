@@ -37,7 +37,7 @@ fn var<'a>(args: &'a ArgList, env: &Env<'a>) -> Option<Value<'a>> {
     let slot = args.var(0)?;
     match env.vars.get(slot) {
         Some(value) => Some(value),
-        // What a scope that is not there would hold has no other value either.
+        // A variable whose scope is missing has no default value either.
         None => args.str(1).filter(|_| env.vars.has(slot.scope)).map(Value::str),
     }
 }

@@ -1,5 +1,5 @@
 //! Formats as objects: `%{+json}o` (RFC 8259) and `%{+cbor}o` (RFC 8949), whose members are the items that have names,
-//! `%(name:type)[expression]`. With an encoding of its own, `%{+json}[expression]`, an item is one value.
+//! `%(name:type)[expression]`. With an encoding of its own, `%{+json}[expression]`, an item is a single value.
 //!
 //! JSON is text that every reader takes: control characters are escaped, which HAProxy leaves as they are. CBOR is written in
 //! hexadecimal digits, or with `+bin` as it is.
@@ -7,7 +7,7 @@
 use crate::cast;
 use crate::value::{Type, Value};
 
-/// How values are written.
+/// Encoding of values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Encoding {
     /// `+json`
@@ -16,10 +16,10 @@ pub(super) enum Encoding {
     Cbor,
 }
 
-/// What a value is taken for: `%(name:type)`.
+/// Type that a value is taken for: `%(name:type)`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum ItemType {
-    /// What it is.
+    /// Its own type.
     #[default]
     Own,
     /// `str`: text.
@@ -33,11 +33,11 @@ pub(super) enum ItemType {
 }
 
 impl ItemType {
-    /// The types by their words.
+    /// The types by their keywords.
     pub(super) const WORDS: [(&'static str, ItemType); 4] =
         [("str", ItemType::Text), ("sint", ItemType::Number), ("bool", ItemType::Bool), ("raw", ItemType::Raw)];
 
-    /// The value, taken for that.
+    /// The value, taken for that type.
     pub(super) fn of(self, value: Option<Value<'_>>) -> Option<Value<'_>> {
         let value = value?;
         match self {
@@ -94,7 +94,7 @@ impl Encoding {
         }
     }
 
-    /// Writes that there is nothing.
+    /// Writes the null value.
     pub(super) fn null(self, out: &mut Vec<u8>) {
         match self {
             Encoding::Json => out.extend_from_slice(b"null"),

@@ -1,4 +1,4 @@
-//! Flags of items, `%{+Q,-X}`, and what they make of values.
+//! Flags of items, `%{+Q,-X}`, and their effect on values.
 //!
 //! | | text, addresses | numbers | dates, states | expressions in fields and URLs | other expressions |
 //! |---|---|---|---|---|---|
@@ -19,7 +19,7 @@ use crate::value::Value;
 use std::net::IpAddr;
 use terse_message::text::control_at;
 
-/// The flags of an item, and what it is in.
+/// The flags of an item, and its surroundings.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Options {
     /// `Q`: strings in double quotes.
@@ -28,20 +28,20 @@ pub(super) struct Options {
     pub(super) hex: bool,
     /// `E`: `"`, `\` and `]` after a backslash (RFC 5424 section 6.3.3).
     pub(super) escape: bool,
-    /// `M`: `-` for what is undefined.
+    /// `M`: `-` for undefined values.
     pub(super) mandatory: bool,
     /// The format is a field's value or a part of a URL.
     pub(super) http: bool,
-    /// `json`, `cbor`: as one value of these.
+    /// `json`, `cbor`: as a single value of these.
     pub(super) encoding: Option<Encoding>,
     /// `bin`: binary values as they are, and CBOR too.
     pub(super) binary: bool,
-    /// What the value is taken for in an encoding.
+    /// Type that the value is taken for in an encoding.
     pub(super) kind: ItemType,
 }
 
 impl Options {
-    /// `{+Q,-X}`: what changes; flags that are not known are given to the caller.
+    /// Applies the changes `{+Q,-X}`; flags that are not known are given to the caller.
     pub(super) fn change<'t>(mut self, text: &'t str, mut unknown: impl FnMut(&'t str)) -> Options {
         for word in text.split(',') {
             let sign = word.rfind(['+', '-']);
@@ -78,7 +78,7 @@ impl Options {
         }
     }
 
-    /// Appends what an alias stands for.
+    /// Appends the value of an alias.
     pub(super) fn write_alias(self, kind: AliasKind, env: &Env<'_>, out: &mut Vec<u8>) {
         match kind {
             AliasKind::Text(run) => match run(env) {
@@ -104,7 +104,7 @@ impl Options {
         }
     }
 
-    /// In how many hexadecimal digits at least a number is written, if it is.
+    /// Least number of hexadecimal digits of a number, if it is written in them.
     fn digits(self, digits: u8) -> Option<u8> {
         (self.hex && digits > 0).then_some(digits)
     }
@@ -115,7 +115,7 @@ impl Options {
             if !std::mem::take(&mut first) {
                 out.push(b' ');
             }
-            // A place in a list is never empty.
+            // An element of a list is never empty.
             Options { mandatory: true, ..self }.write_text(value, out);
         });
     }
@@ -134,7 +134,7 @@ impl Options {
 
     fn write_text(self, value: Option<Value<'_>>, out: &mut Vec<u8>) {
         self.quoted(out, |out| match value {
-            // Digits and dots need no look.
+            // Digits and dots need no escape.
             Some(Value::Int(n)) => cast::write_decimal(n, out),
             Some(Value::Addr(IpAddr::V4(address))) => cast::write_ipv4(address, out),
             value => match value.and_then(Value::into_octets).filter(|text| !(text.is_empty() && self.mandatory)) {
@@ -156,7 +156,7 @@ impl Options {
     }
 
     fn encode(self, text: &[u8], out: &mut Vec<u8>) {
-        // Most text is as it may stay.
+        // Most text needs no change.
         match self.http && control_at(text).is_some() || self.escape && text.iter().any(|b| ESCAPED.contains(b)) {
             false => out.extend_from_slice(text),
             true => self.encode_each(text, out),
@@ -177,7 +177,7 @@ impl Options {
         }
     }
 
-    /// Appends what an alias stands for, in an encoding.
+    /// Appends the value of an alias, in an encoding.
     pub(super) fn encode_alias(self, kind: AliasKind, encoding: Encoding, env: &Env<'_>, out: &mut Vec<u8>) {
         let text = |text: String| Some(Value::Str(Octets::from(text.into_bytes())));
         match kind {
@@ -211,7 +211,7 @@ impl Options {
     }
 }
 
-/// What stands after a backslash in structured data (RFC 5424 section 6.3.3).
+/// Bytes that follow a backslash in structured data (RFC 5424 section 6.3.3).
 const ESCAPED: [u8; 3] = *b"\"\\]";
 
 /// An address in hexadecimal digits, the most significant first.

@@ -1,4 +1,4 @@
-//! Formats as they are read: text, `%` and what stands behind it.
+//! Parser of formats: text, `%` and the items after it.
 
 use super::encoding::{Encoding, ItemType};
 use super::options::Options;
@@ -10,7 +10,7 @@ use crate::value::Type;
 use terse_config::Fault;
 
 impl Compiler<'_> {
-    /// Compiles a format. `self.word` is the word that it stands in.
+    /// Compiles a format. `self.word` is the word of the line that holds it.
     pub fn log_format(&mut self, text: &[u8], usage: Usage) -> Result<LogFormat, Fault> {
         let mut draft = Draft {
             format: LogFormat::default(),
@@ -36,7 +36,7 @@ impl Compiler<'_> {
         Ok(draft.finish())
     }
 
-    /// What stands behind a percent sign; gives what follows it.
+    /// Parses the item after a percent sign; returns the rest of the text.
     fn log_item<'t>(&mut self, text: &'t [u8], common: &mut Options, draft: &mut Draft) -> Result<&'t [u8], Fault> {
         let (mut rest, mut kind) = (text, ItemType::Own);
         let shown = || String::from_utf8_lossy(text);
@@ -76,7 +76,7 @@ impl Compiler<'_> {
         let (name, after) = rest.split_at(rest.iter().take_while(|b| b.is_ascii_alphanumeric()).count());
         let name = std::str::from_utf8(name).unwrap_or_default();
         if name == "o" {
-            // It writes nothing: its options hold for what follows, and an encoding for the whole.
+            // It writes nothing: its options hold for the items after it, and an encoding for the whole.
             draft.hold(options);
             draft.name = "".into();
             *common = Options { kind: ItemType::Own, ..options };
@@ -124,9 +124,9 @@ struct Draft {
     blanks: bool,
     /// A field's value or a part of a URL: its expressions are not encoded.
     http: bool,
-    /// The name of the item that comes.
+    /// The name of the next item.
     name: Box<str>,
-    /// What `%o` says of the whole: its encoding, and whether binary values stay what they are.
+    /// Options of the whole from `%o`: its encoding, and whether binary values stay as they are.
     global: Option<(Option<Encoding>, bool)>,
 }
 
@@ -146,7 +146,7 @@ impl Draft {
         self.format.items.push(item);
     }
 
-    /// Notes the flags of `%o`. Of several, the whole has what all of them say.
+    /// Notes the flags of `%o`. Of several, the whole has the flags of all of them.
     fn hold(&mut self, options: Options) {
         let own = (options.encoding, options.binary);
         self.global = match self.global {
@@ -156,7 +156,7 @@ impl Draft {
         };
     }
 
-    /// Settles what flags of the whole and of items mean together.
+    /// Combines the flags of the whole with those of items.
     fn finish(mut self) -> LogFormat {
         self.flush();
         let (encoding, binary) = self.global.unwrap_or_default();

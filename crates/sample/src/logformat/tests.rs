@@ -102,7 +102,7 @@ fn objects() {
     assert_eq!(bench.format("%{+json}o", Usage::Log).unwrap().as_text(), None);
 }
 
-/// Where a flag has an effect, by what is written and what for.
+/// Effect of each flag, by the kind of item and the usage.
 #[test]
 fn flags() {
     let mut bench = Bench::new();

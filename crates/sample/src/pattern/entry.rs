@@ -16,17 +16,17 @@ pub struct Entry {
     pub value: Option<Octets<'static>>,
 }
 
-/// An entry in an index, with its value as the index's users want it.
+/// An entry in an index, with its value in the form that the index's users want.
 #[derive(Clone, Debug)]
 pub(super) struct Posting {
     pub(super) entry: Arc<Entry>,
     pub(super) made: Made,
 }
 
-/// What an entry's value became at load.
+/// Value of an entry, converted at load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Made {
-    /// Nobody asks for it.
+    /// The value is not used.
     Nothing,
     /// It is text: the entry has it.
     Text,
@@ -37,7 +37,7 @@ pub(super) enum Made {
 }
 
 impl Posting {
-    /// The entry's number.
+    /// Number of the entry.
     pub(super) fn id(&self) -> u64 {
         self.entry.id
     }

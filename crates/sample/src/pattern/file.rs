@@ -1,7 +1,8 @@
 //! Files of patterns, line by line.
 //!
-//! A line whose first byte is `#` is a comment; blanks before a pattern are not part of it. With one column the pattern is the rest of
-//! the line. With two it is the first word, and the value is what stands between the blanks behind it and those at the line's end.
+//! A line whose first byte is `#` is a comment; blanks before a pattern are not part of it. With one column the pattern is
+//! the rest of the line. With two it is the first word. The value is the text between the blanks after that word and the
+//! blanks at the line's end.
 
 use super::reference::Columns;
 
@@ -19,7 +20,7 @@ pub(super) struct Line<'f> {
     pub(super) value: Option<&'f [u8]>,
 }
 
-/// The entries of a file; the number of the line that is too long.
+/// The entries of a file; an error is the number of a line that is too long.
 pub(super) fn lines(file: &[u8], columns: Columns) -> impl Iterator<Item = Result<Line<'_>, usize>> {
     file.split(|&byte| byte == b'\n').enumerate().filter_map(move |(at, line)| {
         let number = at + 1;
@@ -45,7 +46,7 @@ pub(super) fn lines(file: &[u8], columns: Columns) -> impl Iterator<Item = Resul
     })
 }
 
-/// The first word, and what stands behind the blanks behind it, without blanks at the end.
+/// The first word, and the text after the blanks that follow it, without blanks at the end.
 pub(super) fn pair(line: &[u8]) -> (&[u8], &[u8]) {
     let end = line.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(line.len());
     let (key, rest) = line.split_at(end);

@@ -1,4 +1,5 @@
-//! What a value is looked up in: the patterns of one reference, compiled for one way of matching. A copy shares almost all of it.
+//! Index that a value is looked up in: the patterns of a reference, compiled for one way of matching. A copy shares almost
+//! all of it.
 
 use super::Matching;
 use super::entry::Posting;
@@ -14,7 +15,7 @@ use memchr::memmem::Finder;
 /// Compiled patterns.
 #[derive(Clone, Debug)]
 pub(super) enum Index {
-    /// `found`, `bool`: patterns mean nothing.
+    /// `found`, `bool`: patterns have no meaning.
     Nothing,
     Texts(Texts),
     Parts {
@@ -41,7 +42,7 @@ impl Index {
         }
     }
 
-    /// Adds a pattern; one of the same number gives way.
+    /// Adds a pattern; it replaces a pattern of the same number.
     pub(super) fn insert(&mut self, pattern: Pattern, posting: Posting) {
         match (self, pattern) {
             (Index::Texts(texts), Pattern::Text(text)) => texts.insert(&text, posting),
@@ -65,7 +66,7 @@ impl Index {
         }
     }
 
-    /// The one that a value matches, which is of the type that the way of matching expects.
+    /// The entry that a value matches, which is of the type that the way of matching expects.
     #[inline]
     pub(super) fn find(&self, value: &Value<'_>) -> Option<&Posting> {
         match (self, value) {
@@ -86,7 +87,7 @@ impl Index {
         }
     }
 
-    /// Whether entries lie in a table, not in a list: what `get map` shows.
+    /// Whether entries lie in a table, not in a list: `get map` shows it.
     pub(super) fn is_tree(matching: Matching, ignore_case: bool) -> bool {
         match matching {
             Matching::Str | Matching::Beg => !ignore_case,

@@ -3,7 +3,7 @@
 //! With them a hash table answers more than "is it there": the longest prefix of a text that is a key is among as many candidates as
 //! there are lengths, and sets of thousands of keys have a few dozen.
 
-/// Lengths, each with how many keys have it, in ascending order.
+/// Lengths, each with the number of its keys, in ascending order.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Lengths(Vec<(usize, usize)>);
 

@@ -1,7 +1,8 @@
 //! Networks: `ip`. The longest that an address lies in, by one look-up for each length of prefix in use.
 //!
-//! An IPv4 address is looked for among IPv4 networks, then as `::ffff:a.b.c.d` among IPv6 ones; an IPv6 address among IPv6 ones, then,
-//! if it holds an IPv4 address, among IPv4 ones. IPv4 masks with holes have no length: they are tried last, in their order.
+//! An IPv4 address is looked for among IPv4 networks, then as `::ffff:a.b.c.d` among IPv6 ones. An IPv6 address is looked
+//! for among IPv6 networks, then, if it holds an IPv4 address, among IPv4 ones. IPv4 masks with holes have no length: they
+//! are tried last, in their order.
 
 use super::entry::Posting;
 use super::lengths::Lengths;
@@ -28,12 +29,12 @@ pub(super) struct Networks {
 }
 
 impl Networks {
-    /// None yet.
+    /// An empty set.
     pub(super) fn new() -> Networks {
         Networks { v4: Prefixes::new(4), v6: Prefixes::new(16), with_holes: Ordered::default() }
     }
 
-    /// Adds one; one of the same number gives way.
+    /// Adds a network; it replaces one of the same number.
     pub(super) fn insert(&mut self, network: Network, posting: Posting) {
         match network {
             Network::V4 { address, mask } => match prefix_len(mask) {
@@ -44,7 +45,7 @@ impl Networks {
         }
     }
 
-    /// Removes those of some numbers, in ascending order.
+    /// Removes the networks of some numbers, in ascending order.
     pub(super) fn remove(&mut self, network: Network, ids: &[u64]) {
         match network {
             Network::V4 { address, mask } => match prefix_len(mask) {
@@ -55,7 +56,7 @@ impl Networks {
         }
     }
 
-    /// The one that an address lies in.
+    /// The entry of the network that an address lies in.
     pub(super) fn find(&self, address: IpAddr) -> Option<&Posting> {
         match address {
             IpAddr::V4(v4) => self.find_v4(v4).or_else(|| self.find_v6(v4.to_ipv6_mapped())).or_else(|| self.find_hole(v4)),
@@ -85,7 +86,7 @@ impl Networks {
 /// Networks by the first bits of a number.
 #[derive(Clone, Debug)]
 struct Prefixes {
-    /// How many bytes an address has.
+    /// Bytes of an address.
     bytes: usize,
     table: Table,
     lengths: Lengths,
@@ -111,7 +112,7 @@ impl Prefixes {
     }
 }
 
-/// The bits of a prefix, last byte first, and its length: short addresses make short keys of what stands at the end.
+/// The bits of a prefix, last byte first, and its length: short addresses make short keys of their last bytes.
 fn key(bits: u128, len: usize) -> [u8; 17] {
     let mask = u128::MAX.checked_shl(128 - len as u32).unwrap_or(0);
     let mut key = [len as u8; 17];

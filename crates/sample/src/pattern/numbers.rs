@@ -11,7 +11,7 @@ pub(super) struct Numbers {
     ranges: Ordered<Range>,
 }
 
-/// Both ends belong to it.
+/// A range; both ends belong to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Range {
     pub(super) low: i64,
@@ -19,12 +19,12 @@ pub(super) struct Range {
 }
 
 impl Numbers {
-    /// None yet.
+    /// An empty set.
     pub(super) fn new() -> Numbers {
         Numbers { singles: Table::new(), ranges: Ordered::default() }
     }
 
-    /// Adds one; one of the same number gives way.
+    /// Adds a range; it replaces one of the same number.
     pub(super) fn insert(&mut self, range: Range, posting: Posting) {
         if range.low == range.high {
             self.singles.insert(&range.low.to_le_bytes(), posting);
@@ -33,7 +33,7 @@ impl Numbers {
         }
     }
 
-    /// Removes those of some numbers, in ascending order.
+    /// Removes the ranges of some numbers, in ascending order.
     pub(super) fn remove(&mut self, range: Range, ids: &[u64]) {
         if range.low == range.high {
             self.singles.remove(&range.low.to_le_bytes(), ids);
@@ -42,7 +42,7 @@ impl Numbers {
         }
     }
 
-    /// The first that a number lies in.
+    /// The entry of the first range that a number lies in.
     pub(super) fn find(&self, n: i64) -> Option<&Posting> {
         let single = self.singles.find(&n.to_le_bytes());
         let range = self.ranges.find(|range| range.low <= n && n <= range.high);

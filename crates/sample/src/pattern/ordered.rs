@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub(super) struct Ordered<T>(Vec<Arc<(T, Posting)>>);
 
 impl<T> Ordered<T> {
-    /// Adds one; one of the same number gives way.
+    /// Adds a pattern; it replaces one of the same number.
     pub(super) fn insert(&mut self, pattern: T, posting: Posting) {
         let at = self.0.partition_point(|item| item.1.id() < posting.id());
         let item = Arc::new((pattern, posting));
@@ -18,18 +18,18 @@ impl<T> Ordered<T> {
         }
     }
 
-    /// Removes those of some numbers, in ascending order.
+    /// Removes the patterns of some numbers, in ascending order.
     pub(super) fn remove(&mut self, ids: &[u64]) {
         self.0.retain(|item| ids.binary_search(&item.1.id()).is_err());
     }
 
-    /// The first that matches.
+    /// The entry of the first pattern that matches.
     #[inline]
     pub(super) fn find(&self, mut matches: impl FnMut(&T) -> bool) -> Option<&Posting> {
         self.0.iter().find(|item| matches(&item.0)).map(|item| &item.1)
     }
 
-    /// The first that matches, with what it matched.
+    /// The entry of the first pattern that matches, with the result of the match.
     #[inline]
     pub(super) fn find_map<R>(&self, mut matched: impl FnMut(&T) -> Option<R>) -> Option<(R, &Posting)> {
         self.0.iter().find_map(|item| Some((matched(&item.0)?, &item.1)))

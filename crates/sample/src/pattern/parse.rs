@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// A pattern, compiled.
 #[derive(Clone, Debug)]
 pub(super) enum Pattern {
-    /// It means nothing: `found`, `bool`.
+    /// A pattern without meaning: `found`, `bool`.
     Nothing,
     /// A text; in small letters when case is ignored and the index does not look at the original.
     Text(Box<[u8]>),
@@ -22,11 +22,11 @@ pub(super) enum Pattern {
     Regex(Box<Regexp>),
 }
 
-/// Looks the names of hosts up.
+/// Looks up the address of a host.
 pub(super) type Resolve<'a> = &'a dyn Fn(&str) -> Option<Ipv4Addr>;
 
 impl Pattern {
-    /// Reads one. The error says what is wrong, in HAProxy's words.
+    /// Parses a pattern. The error is the reason, in HAProxy's words.
     pub(super) fn parse(text: &[u8], matching: Matching, ignore_case: bool, resolve: Resolve<'_>) -> Result<Pattern, String> {
         Ok(match matching {
             Matching::Found | Matching::Bool => Pattern::Nothing,

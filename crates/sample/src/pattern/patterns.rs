@@ -1,4 +1,4 @@
-//! What the values of an ACL are compared with: entries of files, in the order of `-f`, then those of the line.
+//! Patterns of an ACL: entries of files, in the order of `-f`, then those of the line.
 
 use super::{Matching, Way};
 use crate::cast;
@@ -13,17 +13,17 @@ pub struct Patterns {
 }
 
 impl Patterns {
-    /// Those that these ways of matching have in common; all of them match in that way.
+    /// The patterns of these ways of matching; all of them match by `matching`.
     pub(crate) fn new(matching: Matching, ways: Vec<Arc<Way>>) -> Patterns {
         Patterns { matching, ways: ways.into() }
     }
 
-    /// How values are compared.
+    /// Method of comparing values.
     pub fn matching(&self) -> Matching {
         self.matching
     }
 
-    /// Whether a value matches one of them.
+    /// Whether a value matches any of them.
     #[inline]
     pub fn matches(&self, value: Value<'_>) -> bool {
         match self.matching {

@@ -5,8 +5,8 @@
 //!   next_ver = 3  -->  entries of 3  --> version 3 is the current one, older ones are forgotten
 //! ```
 //!
-//! One mutex guards what commands and rules change. Look-ups never take it: they read the indexes that the current version published.
-//! Nothing is compiled under it: a key becomes patterns before.
+//! A mutex guards the state that commands and rules change. Look-ups never take it: they read the indexes that the current
+//! version published. Nothing is compiled under it: a key's patterns are made before.
 
 use super::file;
 use super::parse::Resolve;
@@ -24,7 +24,7 @@ pub struct Reference {
     book: Mutex<Book>,
 }
 
-/// How many columns the lines of a file have.
+/// Number of columns of a file's lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Columns {
     /// Patterns.
@@ -33,24 +33,24 @@ pub enum Columns {
     Two,
 }
 
-/// What lists show of a reference.
+/// Description of a reference in lists.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Description {
     /// Its number.
     pub id: u32,
-    /// Its name; empty for that of a line of the configuration.
+    /// Its name; empty for the reference of a line of the configuration.
     pub name: Box<str>,
-    /// What it is and who uses it.
+    /// Its kind and its users.
     pub text: String,
     /// The version that is matched.
     pub current: u32,
-    /// The newest that was prepared.
+    /// The newest prepared version.
     pub next: u32,
     /// Entries of all versions.
     pub entries: usize,
 }
 
-/// Why a change was not made.
+/// Reason why a change was not made.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -71,20 +71,20 @@ pub enum Refusal {
     Full,
 }
 
-/// What commands and rules change.
+/// State that commands and rules change.
 #[derive(Default)]
 struct Book {
-    /// `None` while nothing but rules has spoken of it.
+    /// `None` while only rules have named it.
     columns: Option<Columns>,
     is_map: bool,
     is_acl: bool,
     text: String,
     current: u32,
     next: u32,
-    /// Those that have entries, and the current one once there is a way of matching.
+    /// Versions that have entries, and the current one once there is a way of matching.
     versions: BTreeMap<u32, Version>,
     ways: Vec<Arc<Way>>,
-    /// How many numbers of entries are in use.
+    /// Count of entries' numbers in use.
     numbers: u64,
     /// The line of each entry of the file, while the configuration is read.
     lines: Vec<usize>,
@@ -104,7 +104,7 @@ impl Reference {
         Reference { name: name.into(), id: id.map_or_else(OnceLock::new, OnceLock::from), book: Mutex::default() }
     }
 
-    /// Its name; empty for that of a line of the configuration.
+    /// Its name; empty for the reference of a line of the configuration.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -115,11 +115,11 @@ impl Reference {
     }
 
     pub(super) fn set_id(&self, id: u32) {
-        // One that was asked for by `-u` stays.
+        // A number that was asked for by `-u` stays.
         let _ = self.id.set(id);
     }
 
-    /// Whether a map uses it, or an ACL that reads it as one.
+    /// Whether a map uses it, or an ACL that reads it as a map.
     pub fn is_map(&self) -> bool {
         self.book().is_map
     }
@@ -139,7 +139,7 @@ impl Reference {
         self.book().columns.is_some()
     }
 
-    /// What lists show of it.
+    /// Its description in lists.
     pub fn description(&self) -> Description {
         let book = self.book();
         Description {
@@ -152,14 +152,14 @@ impl Reference {
         }
     }
 
-    /// Up to so many entries of a version behind a number, in order; nothing for a version that does not exist.
+    /// Up to so many entries of a version after a number, in order; none for a version that does not exist.
     pub fn entries(&self, version: Option<u32>, behind: Option<u64>, most: usize) -> Vec<Arc<Entry>> {
         let book = self.book();
         let version = book.versions.get(&version.unwrap_or(book.current));
         version.map_or_else(Vec::new, |version| version.behind(behind).take(most).cloned().collect())
     }
 
-    /// What a text is found to match, in each way of matching.
+    /// The entry that a text matches, for each way of matching.
     pub fn look_up(&self, text: &[u8]) -> Vec<(Arc<Way>, Option<Found>)> {
         let ways = self.book().ways.clone();
         ways.into_iter().map(|way| (way.clone(), way.look_up(text))).collect()
@@ -170,7 +170,7 @@ impl Reference {
         self.book().has(key)
     }
 
-    /// Adds entries to a version, the current one if none is named. Those before one that is refused stay.
+    /// Adds entries to a version, by default the current one. Entries before one that is refused stay.
     ///
     /// # Errors
     /// See [`Refusal`].
@@ -277,7 +277,7 @@ impl Reference {
         (book.numbers, book.numbers.saturating_sub(book.len() as u64))
     }
 
-    /// Removes the entries of a key from the current version; says whether there were any.
+    /// Removes the entries of a key from the current version; returns whether there were any.
     pub fn remove(&self, key: &[u8]) -> bool {
         let mut book = self.book();
         let number = book.current;
@@ -287,7 +287,7 @@ impl Reference {
         removed
     }
 
-    /// Removes an entry, of whatever version; says whether there was one.
+    /// Removes an entry, of whatever version; returns whether there was one.
     pub fn remove_entry(&self, id: u64) -> bool {
         let mut book = self.book();
         let Some(number) = book.version_of(id) else { return false };
@@ -296,25 +296,25 @@ impl Reference {
         removed
     }
 
-    /// Removes all entries of a version, the current one if none is named.
+    /// Removes all entries of a version, by default of the current one.
     pub fn clear(&self, version: Option<u32>) {
         let mut book = self.book();
         let number = version.unwrap_or(book.current);
         let forgotten = book.versions.remove(&number);
         book.publish(number);
         drop(book);
-        // Many entries take their time; nobody need wait for it.
+        // To drop many entries takes time; no other thread need wait for it.
         drop(forgotten);
     }
 
-    /// Gives the number of a new version.
+    /// Returns the number of a new version.
     pub fn prepare(&self) -> u32 {
         let mut book = self.book();
         book.next = book.next.wrapping_add(1);
         book.next
     }
 
-    /// Makes a prepared version the current one, and forgets those before it.
+    /// Makes a prepared version the current one, and drops those before it.
     ///
     /// # Errors
     /// It was not prepared, or is too old.
@@ -335,7 +335,7 @@ impl Reference {
         Ok(())
     }
 
-    /// Takes note of a user; the first one's file is read.
+    /// Adds a user; for the first one the file is read.
     ///
     /// # Errors
     /// The file cannot be read, or is one of the other kind.
@@ -418,7 +418,7 @@ impl Reference {
         Ok(())
     }
 
-    /// Forgets what only the reading of a configuration needs.
+    /// Drops the state that only the reading of a configuration needs.
     pub(super) fn settle(&self) {
         self.book().lines = Vec::new();
     }
@@ -448,7 +448,7 @@ impl Book {
         }
         let id = FIRST + self.numbers;
         let stored = |text: &[u8]| Octets::from(text).store();
-        // Values given to an ACL's entries are kept, but nobody asks for them.
+        // Values given to an ACL's entries are kept, but not used.
         let entry = Entry { id, key: Octets::from(key).store(), value: value.map(stored) };
         let patterns = self.fitting(key, patterns)?;
         let Book { versions, ways, .. } = self;
@@ -466,7 +466,7 @@ impl Book {
         Patterns::new(key, &self.ways, NEVER).map_err(Refusal::Unreadable)
     }
 
-    /// Whether all entries of a key of the current version have that value; nothing when there are none.
+    /// Whether all entries of a key of the current version have that value; `None` when there are no entries.
     fn value_is(&self, key: &[u8], value: &[u8]) -> Option<bool> {
         let version = self.versions.get(&self.current)?;
         let ids = version.ids(key);

@@ -15,13 +15,13 @@ pub struct References(Arc<Mutex<List>>);
 #[derive(Default)]
 struct List {
     all: Vec<Arc<Reference>>,
-    /// What rules change.
+    /// Changes that rules make.
     changes: Vec<(Arc<Reference>, Change, Place)>,
-    /// The configuration has been read: no more come.
+    /// The configuration has been read: no more references come.
     is_complete: bool,
 }
 
-/// What a rule does with entries.
+/// Effect of a rule on entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
     /// It puts a pattern and a value in.
@@ -34,17 +34,17 @@ pub enum Change {
 
 /// A use of a file, of a name, or of the patterns of a line.
 pub(crate) struct Use<'a> {
-    /// How values are compared with patterns.
+    /// Method of comparing values with patterns.
     pub(crate) matching: Matching,
-    /// Whether capital and small letters are the same.
+    /// Whether case is ignored.
     pub(crate) ignore_case: bool,
-    /// What the values become.
+    /// Type that the values are converted to.
     pub(crate) output: Output,
-    /// How many columns the file has.
+    /// Number of columns of the file.
     pub(crate) columns: Columns,
     /// Whether a map uses it, and not an ACL.
     pub(crate) as_map: bool,
-    /// Who uses it and where, as lists show it: `by map at file 'x' line 3`.
+    /// The user and its place, as lists show it: `by map at file 'x' line 3`.
     pub(crate) user: String,
     /// Looks up names of hosts.
     pub(crate) resolve: Resolve<'a>,
@@ -56,7 +56,7 @@ impl References {
         self.list().all.clone()
     }
 
-    /// That of a name, or of a number written `#<number>`.
+    /// The reference of a name, or of a number written `#<number>`.
     pub fn find(&self, text: &str) -> Option<Arc<Reference>> {
         let list = self.list();
         let found = match text.strip_prefix('#') {
@@ -72,14 +72,14 @@ impl References {
         found.cloned()
     }
 
-    /// That of a name that a rule changes; who reads it may stand anywhere in the configuration.
+    /// The reference of a name that a rule changes; its readers may stand anywhere in the configuration.
     pub fn changed(&self, text: &str, change: Change, place: &Place) -> Arc<Reference> {
         let reference = self.named(text);
         self.list().changes.push((reference.clone(), change, place.clone()));
         reference
     }
 
-    /// That of a name, which need not be used yet.
+    /// The reference of a name, which need not be used yet.
     pub(super) fn named(&self, text: &str) -> Arc<Reference> {
         if let Some(known) = self.find(Source::of(text).name) {
             return known;
@@ -89,7 +89,8 @@ impl References {
         reference
     }
 
-    /// Gives numbers to all that have none, from 0 on, and sorts them; no more come. Says which rules change what nobody reads.
+    /// Gives numbers to all that have none, from 0 on, and sorts them; no more come. Returns the rules that change
+    /// references without readers.
     pub fn finish(&self) -> Vec<(Place, String)> {
         let mut list = self.list();
         let taken: HashSet<u32> = list.all.iter().filter_map(|reference| reference.id()).collect();
@@ -160,7 +161,7 @@ impl References {
 }
 
 impl Change {
-    /// What is wrong with such a change.
+    /// The fault of such a change.
     fn complaint(self, reference: &Reference) -> Option<String> {
         let name = reference.name();
         match self {
@@ -172,7 +173,7 @@ impl Change {
     }
 }
 
-/// Where entries come from: `file@`, `opt@` and `virt@` before a name. The first two are no part of it.
+/// Source of entries: `file@`, `opt@` and `virt@` before a name. The first two are no part of it.
 struct Source<'n> {
     name: &'n str,
     kind: SourceKind,

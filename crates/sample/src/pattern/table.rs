@@ -1,11 +1,12 @@
 //! Postings by key: a hash table that is cheap to copy but for one entry.
 //!
-//! It is made of shards of up to some hundred keys behind counted pointers. A copy of the table copies the pointers; a change of the
-//! copy copies the one shard that it is in. So a change of a table of 100,000 keys that somebody else reads moves about 400 pointers
-//! and 250 keys. A table that nobody shares is changed in place.
+//! It is made of shards of up to some hundred keys, held by counted pointers. A copy of the table copies the pointers; a
+//! change of the copy copies the shard that it is in. So a change of a table of 100,000 keys that has another reader moves
+//! about 400 pointers and 250 keys. A table that is not shared is changed in place.
 //!
-//! Keys are hashed once, with a seed of the process: the hash chooses the shard and is the key of the map in it, whose buckets hold
-//! the few keys that agree in all 64 bits, and the postings of one key in the order of their numbers.
+//! Keys are hashed once, with a seed of the process. The hash chooses the shard and is the key of the map in it. The
+//! buckets of that map hold the few keys that agree in all 64 bits. The postings of a key are in the order of their
+//! numbers.
 
 use super::entry::Posting;
 use crate::octets::Octets;
@@ -18,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// Postings by key.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
-    /// A power of two of them.
+    /// The shards; their number is a power of two.
     shards: Vec<Arc<Shard>>,
     len: usize,
 }
@@ -32,12 +33,12 @@ struct Item {
     posting: Posting,
 }
 
-/// How many keys a shard has on average before there are twice as many shards: at 100,000 keys, as many pointers are copied for a
+/// Average keys of a shard above which the number of shards doubles: at 100,000 keys, as many pointers are copied for a
 /// change as keys.
 const SHARD_KEYS: usize = 256;
 
 impl Table {
-    /// Without keys.
+    /// A table without keys.
     pub(super) fn new() -> Table {
         Table { shards: vec![Arc::default()], len: 0 }
     }
@@ -50,7 +51,7 @@ impl Table {
         bucket.iter().find(|item| *item.key == *key).map(|item| &item.posting)
     }
 
-    /// Adds a posting of a key; one of the same number gives way, and then the answer is false.
+    /// Adds a posting of a key; it replaces one of the same number, and then the result is false.
     pub(super) fn insert(&mut self, key: &[u8], posting: Posting) -> bool {
         if self.len >= self.shards.len() * SHARD_KEYS {
             self.grow();
@@ -71,7 +72,7 @@ impl Table {
         }
     }
 
-    /// Removes the postings of some numbers, in ascending order; says how many there were.
+    /// Removes the postings of some numbers, in ascending order; returns how many there were.
     pub(super) fn remove(&mut self, key: &[u8], ids: &[u64]) -> usize {
         if self.find(key).is_none() {
             return 0;

@@ -1,4 +1,4 @@
-//! What matches what, and what happens to it at run time.
+//! Matches of each kind, and their changes at run time.
 
 use super::reference::Columns;
 use super::*;
@@ -323,7 +323,7 @@ fn look_ups_go_on_while_a_map_changes() {
     });
 }
 
-/// What the manual says about a way of matching, as plainly as can be.
+/// The manual's definition of a way of matching, as plainly as can be.
 fn plainly(matching: Matching, patterns: &[String], text: &str) -> Option<usize> {
     let has_word = |word: &str, delimiters: &[char]| {
         let word = word.trim_matches(delimiters);

@@ -1,7 +1,7 @@
 //! Texts that are compared whole, at their ends, or between delimiters: `str`, `bin`, `beg`, `end`, `dir`, `dom`, methods.
 //!
-//! All of them are look-ups of parts of the value in one table: the whole of it, its prefixes and suffixes of the lengths that keys
-//! have, or what stands between two delimiters.
+//! All of them are look-ups of parts of the value in one table: the whole of it, its prefixes and suffixes of the lengths
+//! that keys have, or the text between two delimiters.
 
 use super::Matching;
 use super::entry::Posting;
@@ -19,12 +19,12 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// None yet.
+    /// An empty set.
     pub(super) fn new(matching: Matching, ignore_case: bool) -> Texts {
         Texts { matching, ignore_case: ignore_case && matching.is_of_text(), table: Table::new(), lengths: Lengths::default() }
     }
 
-    /// Adds one; one of the same number gives way.
+    /// Adds a text; it replaces one of the same number.
     pub(super) fn insert(&mut self, text: &[u8], posting: Posting) {
         self.with_key(text, |texts, key| {
             if texts.table.insert(key, posting) {
@@ -33,12 +33,12 @@ impl Texts {
         });
     }
 
-    /// Removes those of some numbers, in ascending order.
+    /// Removes the texts of some numbers, in ascending order.
     pub(super) fn remove(&mut self, text: &[u8], ids: &[u64]) {
         self.with_key(text, |texts, key| texts.lengths.remove(key.len(), texts.table.remove(key, ids)));
     }
 
-    /// The one that a value matches.
+    /// The entry that a value matches.
     pub(super) fn find(&self, text: &[u8]) -> Option<&Posting> {
         if self.folds(text) {
             return self.find_exact(&lowered(text));
@@ -75,7 +75,7 @@ impl Texts {
         }))
     }
 
-    /// Gives the key of a pattern; nothing happens for one that matches nothing.
+    /// Calls `then` with the key of a pattern; not for a pattern that matches nothing.
     fn with_key(&mut self, text: &[u8], then: impl FnOnce(&mut Texts, &[u8])) {
         let text = match self.matching {
             Matching::Dir => trim(text, DIR),
@@ -88,7 +88,7 @@ impl Texts {
         if self.folds(text) { then(self, &lowered(text)) } else { then(self, text) }
     }
 
-    /// Whether a text must be put into small letters first. Methods that are known are never written in others.
+    /// Whether a text must be put into small letters first. Known methods are never written in others.
     #[inline]
     fn folds(&self, text: &[u8]) -> bool {
         self.ignore_case
@@ -97,7 +97,7 @@ impl Texts {
     }
 }
 
-/// The one with the least number.
+/// The posting with the least number.
 fn first<'p>(postings: impl Iterator<Item = &'p Posting>) -> Option<&'p Posting> {
     postings.min_by_key(|posting| posting.id())
 }

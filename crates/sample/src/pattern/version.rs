@@ -1,4 +1,4 @@
-//! One version of a reference's entries: what is matched now, or what is being prepared to take its place.
+//! A version of a reference's entries: the one that is matched now, or one that is being prepared to replace it.
 
 use super::Entry;
 use super::index::Index;
@@ -16,35 +16,35 @@ pub(super) struct Version {
     indexes: Vec<Arc<Index>>,
 }
 
-/// A key's pattern for each way of matching. They are made before the lock is taken that look-ups and other changes may wait for: to
-/// compile an expression takes its time.
+/// A key's pattern for each way of matching. They are made before the lock is taken that look-ups and other changes may
+/// wait for: compiling an expression takes time.
 #[derive(Debug)]
 pub(super) struct Patterns(Vec<Pattern>);
 
 impl Patterns {
-    /// Those of a key; the error says what is wrong with it.
+    /// The patterns of a key; the error is the reason why it is invalid.
     pub(super) fn new(key: &[u8], ways: &[Arc<Way>], resolve: Resolve<'_>) -> Result<Patterns, String> {
         ways.iter().map(|way| way.pattern(key, resolve)).collect::<Result<_, _>>().map(Patterns)
     }
 
-    /// Whether they are those of so many ways. Ways are added while the configuration is read, and never afterwards.
+    /// Whether there is a pattern for each way. Ways are added while the configuration is read, and never afterwards.
     pub(super) fn are_for(&self, ways: &[Arc<Way>]) -> bool {
         self.0.len() == ways.len()
     }
 }
 
 impl Version {
-    /// Without entries.
+    /// A version without entries.
     pub(super) fn new(ways: &[Arc<Way>]) -> Version {
         Version { indexes: ways.iter().map(|way| way.empty()).collect(), ..Version::default() }
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// The entries behind a number, in order.
+    /// The entries after a number, in order.
     pub(super) fn behind(&self, id: Option<u64>) -> impl Iterator<Item = &Arc<Entry>> {
         let from = id.map_or(0, |id| id.saturating_add(1));
         self.entries.range(from..).map(|(_, entry)| entry)
@@ -65,7 +65,8 @@ impl Version {
         self.entries.get(&id)
     }
 
-    /// Puts an entry in, in the place of one of the same number, with its key's patterns. All ways must accept it, or nothing happens.
+    /// Puts an entry in, in the place of one of the same number, with its key's patterns. All ways must accept it;
+    /// otherwise nothing changes.
     pub(super) fn put(&mut self, entry: Entry, ways: &[Arc<Way>], patterns: &Patterns) -> Result<(), String> {
         let entry = Arc::new(entry);
         let postings: Result<Vec<_>, _> = ways.iter().map(|way| way.posting(&entry)).collect();
@@ -91,7 +92,7 @@ impl Version {
         true
     }
 
-    /// Removes all entries of a key in one pass, however many there are; says whether there were any.
+    /// Removes all entries of a key in one pass, however many there are; returns whether there were any.
     pub(super) fn remove_key(&mut self, key: &[u8], ways: &[Arc<Way>]) -> bool {
         let ids = self.by_key.remove(key).unwrap_or_default();
         let removed = ids.iter().fold(None, |last, id| self.entries.remove(id).or(last));
@@ -108,7 +109,7 @@ impl Version {
         }
     }
 
-    /// Makes an index for one more way; the error says which entry it does not accept, and why.
+    /// Makes an index for one more way; the error is the entry that it does not accept, and the reason.
     pub(super) fn add_way(&mut self, way: &Way, resolve: Resolve<'_>) -> Result<(), (u64, String)> {
         let mut index = way.empty();
         let mutable = Arc::make_mut(&mut index);

@@ -1,4 +1,4 @@
-//! One way of matching the entries of a reference, shared by all that match them so.
+//! A way of matching the entries of a reference, shared by all users that match them so.
 
 use super::Matching;
 use super::entry::{Entry, Made, Posting};
@@ -23,10 +23,10 @@ pub struct Way {
     hosts: Mutex<HashMap<String, Ipv4Addr>>,
 }
 
-/// What a map's values become.
+/// Type that a map's values are converted to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Output {
-    /// Nobody asks for them: an ACL, or a map that gives keys.
+    /// The values are not used: an ACL, or a map that gives keys.
     Nothing,
     /// Text.
     Text,
@@ -36,7 +36,7 @@ pub enum Output {
     Addr,
 }
 
-/// What a value was found to match, for people.
+/// Match of a value, for people.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The entry, if the way of matching looks at entries at all.
@@ -55,12 +55,12 @@ impl Way {
         (self.matching, self.ignore_case, self.output) == (matching, ignore_case, output)
     }
 
-    /// How values are compared.
+    /// Method of comparing values.
     pub fn matching(&self) -> Matching {
         self.matching
     }
 
-    /// Whether capital and small letters are the same.
+    /// Whether case is ignored.
     pub fn ignores_case(&self) -> bool {
         self.ignore_case
     }
@@ -80,13 +80,13 @@ impl Way {
         self.index.store(index.clone());
     }
 
-    /// Compiles a key for this way; the error says what is wrong with it. An expression takes its time.
+    /// Compiles a key for this way; the error is the reason why it is invalid. An expression takes time.
     pub(super) fn pattern(&self, key: &[u8], resolve: Resolve<'_>) -> Result<Pattern, String> {
         let resolve = |host: &str| self.address(host, resolve);
         Pattern::parse(key, self.matching, self.ignore_case, &resolve)
     }
 
-    /// What an index has of an entry; the error says what is wrong with its value.
+    /// The posting of an entry; the error is the reason why its value is invalid.
     pub(super) fn posting(&self, entry: &Arc<Entry>) -> Result<Posting, String> {
         let made = match (self.output, &entry.value) {
             (Output::Nothing, _) | (_, None) => Made::Nothing,
@@ -97,7 +97,8 @@ impl Way {
         Ok(Posting { entry: entry.clone(), made })
     }
 
-    /// The pattern of an entry that was compiled before, for its removal: what is found by its number alone is not compiled again.
+    /// The pattern of an entry that was compiled before, for its removal: patterns that are found by their number alone are
+    /// not compiled again.
     pub(super) fn pattern_of(&self, entry: &Entry) -> Pattern {
         match self.matching {
             Matching::Reg | Matching::Regm | Matching::Sub => Pattern::Nothing,
@@ -140,7 +141,7 @@ impl Way {
         self.index.load().find(&value).map(|posting| posting.entry.key.clone())
     }
 
-    /// What a text is found to match.
+    /// The match of a text.
     pub fn look_up(&self, text: &[u8]) -> Option<Found> {
         let value = cast::cast(Value::str(text), self.matching.expects())?;
         match self.matching {
@@ -158,7 +159,7 @@ impl Way {
         }
     }
 
-    /// The value of the entry that a text matches, as a template for what the groups of the expression matched.
+    /// The value of the entry that a text matches, as a template for the matches of the expression's groups.
     fn expand(index: &Index, value: &Value<'_>) -> Option<Value<'static>> {
         let (Index::Regexes(regexes), Value::Str(text)) = (index, value) else { return None };
         let (captures, posting) = regexes.find_map(|regex| regex.captures(text))?;
@@ -168,7 +169,7 @@ impl Way {
     }
 }
 
-/// A whole number and nothing behind it, held at the ends of 64 bits. No digits are 0, as in HAProxy.
+/// A whole number alone, held at the ends of 64 bits. No digits are 0, as in HAProxy.
 fn int(text: &[u8]) -> Option<i64> {
     let digits = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
     let is_number = digits.iter().all(u8::is_ascii_digit);

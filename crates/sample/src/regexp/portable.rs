@@ -1,8 +1,8 @@
-//! An expression as PCRE reads it, written for an engine with nested classes and fewer escapes.
+//! Translation of PCRE expressions for an engine with nested classes and fewer escapes.
 //!
-//! In a class, `[`, `&`, `~` and `-` twice are themselves. A brace that begins no quantifier is itself, comments are left out, escapes
-//! that the engine lacks (`\h`, `\R`, `\Q`, octal numbers...) are written in others. Bytes beyond ASCII are escapes: an
-//! expression is of bytes, not of characters. What is left is the same in both.
+//! In a class, `[`, `&`, `~` and `-` twice are themselves. A brace that begins no quantifier is itself, and comments are
+//! left out. Escapes that the engine lacks (`\h`, `\R`, `\Q`, octal numbers...) are written in others. Bytes beyond ASCII
+//! are escapes: an expression is of bytes, not of characters. All other syntax is the same in both.
 
 use std::fmt::Write as _;
 
@@ -28,7 +28,7 @@ pub(super) fn portable(pattern: &[u8]) -> String {
 
 struct Writer<'p> {
     pattern: &'p [u8],
-    /// What is read next.
+    /// Offset of the next byte.
     at: usize,
     out: String,
     in_class: bool,
@@ -39,7 +39,7 @@ impl<'p> Writer<'p> {
         &self.pattern[self.at..]
     }
 
-    /// What follows the bracket of a class. A bracket that closes right at the start is itself.
+    /// Translates the text after the bracket of a class. A bracket that closes right at the start is itself.
     fn open(&mut self) {
         self.in_class = true;
         self.out.push('[');
@@ -53,7 +53,7 @@ impl<'p> Writer<'p> {
         }
     }
 
-    /// A byte in a class.
+    /// Translates a byte in a class.
     fn member(&mut self, byte: u8) {
         let before = self.at.checked_sub(2).and_then(|at| self.pattern.get(at)).copied();
         match byte {
@@ -77,7 +77,7 @@ impl<'p> Writer<'p> {
         self.out.rfind("[:").is_some_and(|at| !self.out[at..].contains(']'))
     }
 
-    /// What follows a backslash.
+    /// Translates the text after a backslash.
     fn escape(&mut self) {
         let Some(&escaped) = self.rest().first() else { return self.out.push('\\') };
         self.at += 1;
@@ -91,7 +91,7 @@ impl<'p> Writer<'p> {
             b'N' if !self.in_class && !self.rest().starts_with(b"{") => self.out.push_str("[^\\n]"),
             b'R' if !self.in_class => _ = write!(self.out, "(?:\\r\\n|[{LINE_ENDS}])"),
             b'b' if self.in_class => self.byte(8),
-            // Before a line's end that ends the text, too, in PCRE, as `$`; here both are the end alone.
+            // In PCRE, as `$`, it also matches before a line's end that ends the text; here both match the end alone.
             b'Z' if !self.in_class => self.out.push_str("\\z"),
             b'e' => self.byte(0x1b),
             b'c' => match self.rest().first() {
@@ -107,7 +107,7 @@ impl<'p> Writer<'p> {
                 self.byte(value as u8);
             }
             b'0'..=b'9' => self.digits(),
-            // To the engine these are the edges of words.
+            // The engine takes these for the edges of words.
             b'<' | b'>' => self.out.push(char::from(escaped)),
             _ => {
                 self.out.push('\\');
@@ -116,7 +116,7 @@ impl<'p> Writer<'p> {
         }
     }
 
-    /// What follows `\Q`, up to `\E`.
+    /// Translates the text after `\Q`, up to `\E`.
     fn literal(&mut self) {
         let rest = self.rest();
         let end = rest.windows(2).position(|two| two == b"\\E");
@@ -124,7 +124,7 @@ impl<'p> Writer<'p> {
         self.at += end.map_or(rest.len(), |end| end + 2);
     }
 
-    /// `\0`, `\101`, `\1`: an octal number, or what a group has matched.
+    /// `\0`, `\101`, `\1`: an octal number, or a reference back to a group.
     fn digits(&mut self) {
         self.at -= 1;
         let decimal = self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -149,22 +149,22 @@ impl<'p> Writer<'p> {
         number
     }
 
-    /// A set of bytes, or all others.
+    /// Writes a set of bytes, or all others.
     fn set(&mut self, members: &str, negated: bool) {
         let caret = if negated { "^" } else { "" };
         _ = if self.in_class && !negated { self.out.write_str(members) } else { write!(self.out, "[{caret}{members}]") };
     }
 
-    /// A byte that means itself.
+    /// Writes a byte that means itself.
     fn byte(&mut self, byte: u8) {
         if byte.is_ascii_alphanumeric() { self.out.push(char::from(byte)) } else { _ = write!(self.out, "\\x{byte:02x}") }
     }
 }
 
-/// What `\v` and `\R` match: PCRE's ends of lines, as bytes.
+/// Matches of `\v` and `\R`: PCRE's ends of lines, as bytes.
 const LINE_ENDS: &str = "\\n\\x0b\\x0c\\r\\x85";
 
-/// Whether a brace with this behind it is a quantifier: `{2}`, `{2,}`, `{2,3}`.
+/// Whether a brace with this text after it is a quantifier: `{2}`, `{2,}`, `{2,3}`.
 fn is_quantifier(rest: &[u8]) -> bool {
     let Some(end) = memchr::memchr(b'}', rest) else { return false };
     let (least, most) = match memchr::memchr(b',', &rest[..end]) {
@@ -174,7 +174,7 @@ fn is_quantifier(rest: &[u8]) -> bool {
     !least.is_empty() && least.iter().chain(most).all(u8::is_ascii_digit)
 }
 
-/// How many groups an expression has, or a few more.
+/// Number of groups of an expression, or a few more.
 fn groups(pattern: &[u8]) -> usize {
     let opens = |two: &[u8]| two[0] == b'(' && two[1] != b'?';
     pattern.windows(2).filter(|two| opens(two)).count()

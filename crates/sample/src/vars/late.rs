@@ -5,7 +5,7 @@ use crate::value::Value;
 use std::sync::{PoisonError, RwLock};
 use terse_ceb::TextTree;
 
-/// Names and values behind those that the configuration holds. A name stays once it has come: expressions may hold its index.
+/// Names and values after those of the configuration. A name stays once it has come: expressions may hold its index.
 #[derive(Default, Debug)]
 pub(super) struct Late {
     /// The index of the first.
@@ -20,7 +20,7 @@ struct Inner {
 }
 
 impl Late {
-    /// None so far, behind as many names of the configuration's.
+    /// An empty table, after as many names of the configuration's.
     pub(super) fn behind(first: u32) -> Late {
         Late { first, inner: RwLock::default() }
     }
@@ -54,14 +54,14 @@ impl Late {
         self.inner.read().unwrap_or_else(PoisonError::into_inner).values.get(place)?.clone()
     }
 
-    /// Lets a value be changed, if there is such a variable.
+    /// Calls `change` with a value, if there is such a variable.
     pub(super) fn with<T>(&self, index: u32, change: impl FnOnce(&mut Option<Value<'static>>) -> T) -> Option<T> {
         let place = index.checked_sub(self.first)? as usize;
         self.inner.write().unwrap_or_else(PoisonError::into_inner).values.get_mut(place).map(change)
     }
 }
 
-/// What an operator would ever write, many times over; each name costs about as much as a short value.
+/// More names than an operator would ever write, many times over; each name costs about as much as a short value.
 const MOST_NAMES: usize = 4096;
 const LONGEST_NAME: usize = 256;
 

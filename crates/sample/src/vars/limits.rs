@@ -1,7 +1,7 @@
-//! How much memory variables may take (`tune.vars.*-max-size`).
+//! Limits of the memory of variables (`tune.vars.*-max-size`).
 //!
-//! A variable counts against its own scope and against those around it: one of a request against the transaction, the session and
-//! the process too. Nothing is counted when nothing is limited.
+//! A variable counts against its own scope and against those around it: a request's variable counts against the
+//! transaction, the session and the process too. Without limits nothing is counted.
 
 use super::{ProcessStore, Store, VarScope, Vars};
 use crate::value::Value;
@@ -31,17 +31,17 @@ impl Setting for Limits {
 }
 
 impl Limits {
-    /// Whether nothing is limited.
+    /// Whether there is no limit.
     pub fn is_none(&self) -> bool {
         *self == Limits::default()
     }
 
-    /// What may be counted in the whole process.
+    /// Most bytes that may be counted in the whole process.
     pub(super) fn widest(&self) -> usize {
         [self.global, self.process].into_iter().filter(|limit| *limit > 0).min().unwrap_or(usize::MAX)
     }
 
-    /// What a store of a scope may count; the process's is elsewhere.
+    /// Most bytes that a store of a scope may count; the process's limit is elsewhere.
     fn of(&self, scope: VarScope) -> usize {
         let limit = match scope {
             VarScope::Session => self.session,
@@ -55,7 +55,8 @@ impl Limits {
 }
 
 impl Vars<'_> {
-    /// Counts a change of a variable; when the new value does not fit, that the variable has gone. Whether it fits.
+    /// Counts a change of a variable; when the new value does not fit, counts the removal of the variable. Returns whether
+    /// it fits.
     pub(super) fn recount(
         &self,
         scope: VarScope,
@@ -81,7 +82,7 @@ impl Vars<'_> {
 }
 
 impl ProcessStore {
-    /// Says that a store has ended, and with it its variables: they no longer count in the store around it, and in the process.
+    /// Ends a store, and with it its variables: they no longer count in the store around it, and in the process.
     pub fn forget(&self, ended: &Store, around: Option<&Store>) {
         let bytes = ended.bytes.take();
         if bytes > 0 {
@@ -105,7 +106,7 @@ const fn scopes_around(scope: VarScope) -> &'static [VarScope] {
     }
 }
 
-/// What a variable counts for: its node, and the bytes of a text.
+/// Bytes that a variable counts for: its node, and the bytes of a text.
 pub(super) fn counted_bytes(value: Option<&Value<'_>>) -> usize {
     match value {
         None => 0,

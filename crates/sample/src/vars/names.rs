@@ -9,11 +9,11 @@ use std::sync::Arc;
 #[derive(Clone, Default, Debug)]
 pub struct VarNames {
     scopes: [Names; VarScope::ALL.len()],
-    /// Once the configuration is read: where new names of the process go.
+    /// Once the configuration is read: table for new names of the process.
     late: Option<Arc<Late>>,
 }
 
-/// One scope's.
+/// Names of a scope.
 #[derive(Clone, Default, Debug)]
 struct Names {
     index: HashMap<Arc<str>, u32>,
@@ -25,7 +25,7 @@ impl VarNames {
     /// The slot of a name with its scope, `txn.name`; a new name gets a new slot.
     ///
     /// # Errors
-    /// What is wrong with the name.
+    /// The reason why the name is invalid.
     pub fn slot(&mut self, name: &str) -> Result<VarSlot, String> {
         let (scope, rest) = split(name)?;
         let names = &mut self.scopes[scope as usize];
@@ -53,12 +53,12 @@ impl VarNames {
         Some(VarSlot { scope, index: known.or_else(late)? })
     }
 
-    /// The same, and names that come from now on have their place there.
+    /// The same names; those that come from now on are added to `late`.
     pub(super) fn followed_by(self, late: Arc<Late>) -> VarNames {
         VarNames { late: Some(late), ..self }
     }
 
-    /// How many names a scope has.
+    /// Number of names of a scope.
     pub fn count(&self, scope: VarScope) -> usize {
         self.scopes[scope as usize].names.len()
     }

@@ -1,4 +1,4 @@
-//! The process's values, and what is known of all variables.
+//! Variables of the process, and facts about the variables of all scopes.
 
 use super::late::Late;
 use super::limits::counted_bytes;
@@ -12,16 +12,16 @@ use std::sync::{PoisonError, RwLock};
 #[derive(Default, Debug)]
 pub struct ProcessStore {
     values: Vec<RwLock<Option<Value<'static>>>>,
-    /// Behind them, those whose names came later.
+    /// Variables after them, whose names came later.
     late: Arc<Late>,
     names: VarNames,
     limits: Limits,
-    /// What the variables of all scopes count for; 0 where nothing is limited.
+    /// Bytes that the variables of all scopes count for; 0 without limits.
     bytes: AtomicUsize,
 }
 
 impl ProcessStore {
-    /// Room for all names of the process's scope that the configuration holds.
+    /// A store with room for all names of the process's scope in the configuration.
     pub fn new(names: VarNames, limits: Limits) -> ProcessStore {
         let values: Vec<_> = (0..names.count(VarScope::Process)).map(|_| RwLock::new(None)).collect();
         let late = Arc::new(Late::behind(values.len() as u32));
@@ -36,7 +36,7 @@ impl ProcessStore {
         }
     }
 
-    /// Sets the variable, or unsets it. Whether that went: not beyond a limit of memory, which leaves it unset.
+    /// Sets the variable, or unsets it. Returns false beyond a limit of memory, which leaves it unset.
     pub fn set(&self, index: u32, value: Option<Value<'static>>) -> bool {
         match self.values.get(index as usize) {
             Some(slot) => self.replace(&mut slot.write().unwrap_or_else(PoisonError::into_inner), value),
@@ -58,8 +58,8 @@ impl ProcessStore {
         &self.names
     }
 
-    /// The same, for expressions that are compiled from now on: names of the process's scope that are new among them get their place
-    /// here, names of other scopes none.
+    /// The same, for expressions that are compiled from now on: new names of the process's scope are added here, new names
+    /// of other scopes are not.
     pub fn later_names(&self) -> VarNames {
         self.names.clone().followed_by(self.late.clone())
     }
@@ -70,7 +70,7 @@ impl ProcessStore {
         !self.limits.is_none()
     }
 
-    /// What the variables of all scopes count for now, in bytes; 0 where nothing is limited.
+    /// Bytes that the variables of all scopes count for now; 0 without limits.
     pub fn counted(&self) -> usize {
         self.bytes.load(Relaxed)
     }
@@ -79,7 +79,7 @@ impl ProcessStore {
         &self.limits
     }
 
-    /// Counts `after` bytes in the place of `before`. Whether they fit: otherwise nothing has changed.
+    /// Counts `after` bytes in the place of `before`; returns whether they fit: otherwise nothing has changed.
     pub(super) fn recount(&self, before: usize, after: usize) -> bool {
         let most = self.limits.widest();
         let change = |bytes: usize| {

@@ -1,18 +1,18 @@
-//! One scope's values, of one thread.
+//! Variables of a scope, of a single thread.
 
 use crate::value::Value;
 use std::cell::{Cell, RefCell};
 
-/// One scope's values, in pages that are allocated when a variable on them is first set: ten thousand declared names cost a stream
-/// nothing.
+/// Variables of a scope, in pages that are allocated when a variable on them is first set: ten thousand declared names cost
+/// a stream nothing.
 #[derive(Default, Debug)]
 pub struct Store {
     pages: RefCell<Pages>,
-    /// What its variables count for, with those of the scopes within it; 0 where nothing is limited.
+    /// Bytes that its variables count for, with those of the scopes within it; 0 without limits.
     pub(super) bytes: Cell<usize>,
 }
 
-/// The values of a store while nothing sets one.
+/// The values of a store while none is set.
 #[derive(Clone, Copy)]
 pub(crate) struct Values<'a>(&'a [Option<Box<Page>>]);
 
@@ -30,13 +30,13 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Apart, because it hardly ever happens and would crowd the look-ups.
+    /// A function of its own, because it is rarely called and would crowd the look-ups.
     #[cold]
     fn cast_to_number(self, index: u32) -> Option<i64> {
         self.place(index)?.clone()?.into_int()
     }
 
-    /// Where the variable's value is, if one of its page was ever set.
+    /// Place of the variable's value, if a variable of its page was ever set.
     #[inline]
     fn place(self, index: u32) -> Option<&'a Option<Value<'static>>> {
         Some(&self.0.get(index as usize / PAGE)?.as_ref()?[index as usize % PAGE])
@@ -53,7 +53,8 @@ impl Store {
         }
     }
 
-    /// The value, if it is a number. Nothing is called while the pages are borrowed, so that not even the borrow is written down.
+    /// The value, if it is a number. No function is called while the pages are borrowed, so that not even the borrow is
+    /// written down.
     #[inline]
     fn number(&self, index: u32) -> Option<i64> {
         match Values(&self.pages.borrow()).place(index)? {
@@ -62,7 +63,7 @@ impl Store {
         }
     }
 
-    /// Apart, because copying text would crowd the look-ups.
+    /// A function of its own, because copying text would crowd the look-ups.
     #[inline(never)]
     fn any(&self, index: u32) -> Option<Value<'static>> {
         match Values(&self.pages.borrow()).place(index)?.as_ref()? {
@@ -82,13 +83,13 @@ impl Store {
     #[inline]
     pub fn set(&self, index: u32, value: Option<Value<'static>>) {
         match value {
-            // Counters: one number in place of another.
+            // Counters: a number in place of another.
             Some(Value::Int(n)) if self.renew(index, n) => std::mem::forget(value),
             value => self.put(index, value),
         }
     }
 
-    /// Whether the variable held a number; then it holds this one.
+    /// Replaces the value if the variable held a number; returns whether it did.
     #[inline]
     fn renew(&self, index: u32, n: i64) -> bool {
         let pages = &mut *self.pages.borrow_mut();
@@ -98,7 +99,7 @@ impl Store {
         true
     }
 
-    /// Apart, because it would crowd the counters.
+    /// A function of its own, because it would crowd the counters.
     #[inline(never)]
     fn put(&self, index: u32, value: Option<Value<'static>>) {
         let index = index as usize;
@@ -107,7 +108,7 @@ impl Store {
             if value.is_none() {
                 return;
             }
-            // Nearly always the first: no room to spare is asked for, which would have to be given back.
+            // Nearly always the first page: no room to spare is asked for, which would have to be given back.
             let mut more = Vec::with_capacity(index / PAGE + 1);
             more.extend(std::mem::take(pages));
             more.resize_with(index / PAGE + 1, || None);
@@ -116,7 +117,7 @@ impl Store {
         pages[index / PAGE].get_or_insert_default()[index % PAGE] = value;
     }
 
-    /// Forgets everything; keeps the memory of a few variables for the next scope.
+    /// Drops all values; keeps the memory of a few variables for the next scope.
     pub fn clear(&mut self) {
         self.bytes.set(0);
         match &mut **self.pages.get_mut() {

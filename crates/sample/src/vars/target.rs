@@ -1,9 +1,9 @@
-//! What `set-var` writes to, and when.
+//! Target of `set-var`: a variable, and the conditions of the write.
 
 use super::{VarNames, VarScope, VarSlot, Vars};
 use crate::value::Value;
 
-/// What `set-var(<name>[,<condition>...])` names: a variable, and the conditions under which it is written.
+/// Target that `set-var(<name>[,<condition>...])` names: a variable, and the conditions under which it is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
     /// The variable.
@@ -17,10 +17,10 @@ impl Target {
         Target { slot, conditions: 0 }
     }
 
-    /// Reads what stands between the parentheses: `txn.name` or `txn.name,ifnotset,ifnotempty`.
+    /// Reads the text between the parentheses: `txn.name` or `txn.name,ifnotset,ifnotempty`.
     ///
     /// # Errors
-    /// What is wrong with the name or a condition.
+    /// The reason why the name or a condition is invalid.
     pub fn parse(text: &str, names: &mut VarNames) -> Result<Target, String> {
         let mut parts = text.split(',').map(str::trim);
         let slot = names.slot(parts.next().unwrap_or_default())?;
@@ -31,7 +31,7 @@ impl Target {
         Ok(target)
     }
 
-    /// The same with one more condition.
+    /// The same with another condition.
     ///
     /// # Errors
     /// There is no such condition.
@@ -46,7 +46,7 @@ impl Target {
         Ok(self)
     }
 
-    /// Writes the value where the conditions allow it. Whether it was written.
+    /// Writes the value where the conditions allow it; returns whether it was written.
     pub fn set(self, vars: &Vars<'_>, value: Value<'_>) -> bool {
         (self.conditions == 0 || self.allows(vars, &value)) && vars.set(self.slot, value)
     }
@@ -85,9 +85,9 @@ const IF_EMPTY: u8 = 4;
 const IF_NOT_EMPTY: u8 = 8;
 const IF_SET: u8 = 16;
 const IF_NOT_SET: u8 = 32;
-/// What the variable holds is greater than the new value.
+/// The variable's value is greater than the new one.
 const IF_GREATER: u8 = 64;
-/// What the variable holds is less than the new value.
+/// The variable's value is less than the new one.
 const IF_LESS: u8 = 128;
 
 const CONDITIONS: [(&str, u8); 8] = [

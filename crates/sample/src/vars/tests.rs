@@ -1,4 +1,4 @@
-//! Any sequence of sets, unsets and ends of scopes gives what a map would, and counts no byte too many.
+//! Any sequence of sets, unsets and ends of scopes gives the values that a map would, and counts no byte too many.
 
 use super::*;
 use proptest::prelude::*;
