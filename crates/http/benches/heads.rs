@@ -1,7 +1,8 @@
-//! The cost of a browser's request head by protocol: `cargo bench -p terse-http` prints nanoseconds. A slice of heads is repeated, and the
-//! best slice counts: noise only adds.
+//! The cost of a browser's request head by protocol: `cargo bench -p terse-http` prints nanoseconds. A slice of heads is
+//! repeated, and the best slice counts: noise only adds.
 //!
-//! `cargo bench -p terse-http -- CASE TIMES` handles so many heads and prints nothing; `scripts/head-instructions` counts those by callgrind.
+//! `cargo bench -p terse-http -- CASE TIMES` handles so many heads and prints nothing; `scripts/head-instructions` counts
+//! those by callgrind.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -29,10 +30,10 @@ fn main() {
     }
 }
 
-/// One head after the other.
+/// A benchmark that handles heads one after the other.
 struct Case {
     name: &'static str,
-    /// The head's, on the wire.
+    /// Bytes of the head on the wire.
     bytes: usize,
     run: Box<dyn FnMut()>,
 }
@@ -46,7 +47,7 @@ fn cases() -> Vec<Case> {
     let plain = block(&mut encoder);
     vec![
         http1(),
-        // The first head of a connection, and what that costs without one.
+        // The first head of a connection, and the cost of a connection without one.
         Case {
             name: "h2-first",
             bytes: first.len(),
@@ -102,7 +103,7 @@ fn decode(name: &'static str, first: &[u8], block: Vec<u8>) -> Case {
     Case { name, bytes, run: Box::new(run) }
 }
 
-/// A server's answer with the fields that most have.
+/// A server's response with the fields that most responses have.
 fn encode() -> Case {
     let mut response = Response::default();
     response.status = 200;
@@ -173,7 +174,7 @@ fn block(encoder: &mut Encoder) -> Vec<u8> {
 const ROUNDS: usize = 200;
 const SLICE: u32 = 1000;
 
-/// What Chromium sends, and two cookies.
+/// The fields that Chromium sends, and two cookies.
 const FIELDS: &[(&str, &str)] = &[
     ("sec-ch-ua", "\"Chromium\";v=\"142\", \"Not_A Brand\";v=\"99\""),
     ("sec-ch-ua-mobile", "?0"),

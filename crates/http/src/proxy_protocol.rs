@@ -1,8 +1,8 @@
-//! The PROXY protocol: a head in front of a connection's first byte that tells whose connection it is, by HAProxy's
+//! The PROXY protocol: a head in front of a connection's first byte that names the client of the connection, by HAProxy's
 //! `doc/proxy-protocol.txt`. Version 1 is a line of text, version 2 binary with fields (TLVs).
 //!
-//! Invariant: what was written is read back, any prefix of it is incomplete or wrong, and whatever bytes come, nothing is read
-//! beyond the head.
+//! Invariant: a written head is read back, any prefix of it is incomplete or wrong, and whatever bytes come, nothing is
+//! read beyond the head.
 
 mod v1;
 mod v2;
@@ -11,23 +11,23 @@ pub use v2::Writer;
 
 use std::net::{IpAddr, SocketAddr};
 
-/// The addresses of a client and of what it connected to, where they are known.
+/// The addresses of a client and of its destination, where they are known.
 pub type Ends = Option<(SocketAddr, SocketAddr)>;
 
-/// What a head tells.
+/// Content of a head.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Announced {
-    /// The addresses of the client and of what it connected to; `None`: those of the connection itself hold (`UNKNOWN`, `LOCAL`,
+    /// The addresses of the client and of its destination; `None`: those of the connection itself hold (`UNKNOWN`, `LOCAL`,
     /// families other than IP, and packets).
     pub addresses: Ends,
     /// Version 2's fields: for each its type, its length (two bytes, big end first) and its value. Checked: [`Announced::fields`].
     fields: Box<[u8]>,
 }
 
-/// Why bytes are no head.
+/// Reason why bytes are no head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wrong {
-    /// They begin like none.
+    /// Their beginning is that of no head.
     NoHead,
     /// The protocol is not one of TCP4, TCP6 and UNKNOWN.
     Protocol,
@@ -39,15 +39,15 @@ pub enum Wrong {
     TooLong,
 }
 
-/// Reads a head from the first bytes of a connection: how long it is, and what it tells. `None`: more bytes are needed.
+/// Reads a head from the first bytes of a connection: returns its length and its content. `None`: more bytes are needed.
 ///
 /// # Errors
-/// It is no head, however it goes on.
+/// The bytes are no head, however they go on.
 pub fn parse(bytes: &[u8]) -> Result<Option<(usize, Announced)>, Wrong> {
     if begins_alike(bytes, v1::START) { v1::parse(bytes) } else { v2::parse(bytes) }
 }
 
-/// A head of version 1, from the client to what it connected to. Without two addresses it says that nothing is known.
+/// A head of version 1, from the client to its destination. Without two addresses it is `UNKNOWN`.
 pub fn line(addresses: Ends) -> Vec<u8> {
     v1::write(addresses)
 }
@@ -69,7 +69,7 @@ pub const NO_TLS: [u8; 5] = [0; 5];
 
 /// The types of fields that have a name here.
 pub mod kind {
-    /// What protocol the client wants to speak.
+    /// Protocol that the client wants to speak.
     pub const ALPN: u8 = 0x01;
     /// The host name that the client asked for.
     pub const AUTHORITY: u8 = 0x02;
@@ -77,9 +77,9 @@ pub mod kind {
     pub const CRC32C: u8 = 0x03;
     /// The identifier of the connection or of the request.
     pub const UNIQUE_ID: u8 = 0x05;
-    /// Nothing: it only fills.
+    /// Padding, without meaning.
     pub const NOOP: u8 = 0x04;
-    /// What is known of TLS: flags, and fields within the field, whose types follow.
+    /// Facts of TLS: flags, and fields within the field, whose types follow.
     pub const SSL: u8 = 0x20;
     /// TLS's version.
     pub const SSL_VERSION: u8 = 0x21;
@@ -87,9 +87,9 @@ pub mod kind {
     pub const SSL_CN: u8 = 0x22;
     /// The cipher.
     pub const SSL_CIPHER: u8 = 0x23;
-    /// How the certificate is signed.
+    /// Algorithm of the certificate's signature.
     pub const SSL_SIG_ALG: u8 = 0x24;
-    /// What kind of key the certificate has.
+    /// Kind of the certificate's key.
     pub const SSL_KEY_ALG: u8 = 0x25;
     /// The name of a network.
     pub const NETNS: u8 = 0x30;

@@ -7,10 +7,11 @@ use terse_http::h2::{Code, Connection, Event, Limits, PREFACE};
 use terse_message::{Fields, Request, Response};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
-/// Requests of each session, and how large their bodies are: of each frame and window size, one is on either side of it.
+/// Requests of each session, by the lengths of their bodies: of each frame and window size, one is on either side of it.
 const BODIES: [usize; 8] = [0, 1, 100, 16_383, 16_385, 65_536, 100_000, 1_000_000];
 
-/// Moves bytes between a connection and a pipe, and gives events to `take` until that says it is done or the pipe ends.
+/// Moves bytes between a connection and a pipe, and gives events to `take` until that returns that it is done, or the pipe
+/// ends.
 async fn drive(connection: &mut Connection, mut pipe: DuplexStream, mut take: impl FnMut(&mut Connection, Option<Event>) -> bool) {
     let mut buffer = [0; 4096];
     loop {
@@ -37,10 +38,10 @@ async fn drive(connection: &mut Connection, mut pipe: DuplexStream, mut take: im
     }
 }
 
-/// Bodies on their way out: stream, bytes, how much has gone.
+/// Bodies on their way out: stream, bytes, count of sent bytes.
 type Sending = Vec<(u32, Vec<u8>, usize)>;
 
-/// Sends what the windows let; the body ends with trailers.
+/// Sends as much as the windows allow; the body ends with trailers.
 fn send_all(connection: &mut Connection, sending: &mut Sending) {
     sending.retain_mut(|(id, body, sent)| {
         *sent += connection.send_data(*id, &body[*sent..], false);
@@ -208,8 +209,8 @@ fn our_client_asks_another_server() {
 
 #[test]
 fn names_by_index_and_coded_text_are_read_alike() {
-    // `:method GET`, `:scheme http`, `:path /`, an authority, and each name of the static table behind the pseudo-headers, but for
-    // Transfer-Encoding.
+    // `:method GET`, `:scheme http`, `:path /`, an authority, and each name of the static table after the pseudo-headers,
+    // but for Transfer-Encoding.
     let mut block = b"\x82\x86\x84\x41\x01h".to_vec();
     let names: Vec<u8> = (15..=61).filter(|index| *index != 57).collect();
     for index in &names {
@@ -224,7 +225,7 @@ fn names_by_index_and_coded_text_are_read_alike() {
     // Every byte that a value may hold, by the code.
     let all: Vec<u8> = (0x21..=0xff).filter(|byte| *byte != 0x7f).collect();
     for piece in all.chunks(8) {
-        // Bytes with long codes beside many with a short one: the encoder takes what is shorter.
+        // Bytes with long codes beside many with a short one: the encoder takes the shorter form.
         Encoder::default().field(b"x-piece", &[piece, &b"e".repeat(200)].concat(), &mut block);
     }
     let length = (block.len() as u32).to_be_bytes();

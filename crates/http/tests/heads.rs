@@ -110,14 +110,14 @@ fn smuggling_and_broken_requests_are_refused() {
     ] {
         assert!(matches!(request(text), Err(found) if found == why), "{text:?}: {:?}", request(text));
     }
-    // No length is what a CONNECT has: it may say so, and its server is told nothing.
+    // A CONNECT has no length: it may send one of 0, and its server is sent none.
     let (_, empty) = request("CONNECT h:80 HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n").unwrap();
     assert!(empty.body == BodyLength::None && !empty.fields.has(Known::ContentLength) && !empty.must_close);
     let many = format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "A: b\r\n".repeat(200));
     assert!(matches!(request(&many), Err(TooManyFields)));
 }
 
-/// However `chunked` was written, it goes on as every reader understands it.
+/// However `chunked` was written, it is forwarded in the form that every reader understands.
 #[test]
 fn chunks_are_told_in_one_way() {
     let odd = [":chunked", ":\tchunked", ": CHUNKED", ": ,chunked", ": chunked,", ": chunked \r\nTransfer-Encoding: ,"];
@@ -365,7 +365,8 @@ fn odd_head() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// `httparse` is more forgiving; where both take a head, it says the same, and what only it takes is refused for a reason of ours.
+    /// `httparse` is more forgiving. Where both take a head, they agree; a head that only `httparse` takes is refused for a
+    /// reason of ours.
     #[test]
     fn heads_say_what_another_parser_finds_in_them(head in odd_head()) {
         let mut slots = [httparse::EMPTY_HEADER; 64];
@@ -394,7 +395,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// What HAProxy's reading takes is, as it goes on, one message for a reader who keeps to the RFC; and what that one takes, HAProxy's takes.
+    /// A request that HAProxy's reading takes is, as it is forwarded, one message for a reader that keeps to the RFC; and
+    /// HAProxy's reading takes all that the RFC's takes.
     #[test]
     fn what_haproxys_reading_takes_is_one_message(
         line in "(GET|OPTIONS|CONNECT) {1,2}(/a|\\*|https?://(u@)?(h|\\[::1\\])?(:|:80|:443|:8)?(/|\\?a)?|h:(80|8)) {1,2}HTTP/1\\.[01]",

@@ -4,8 +4,8 @@
 //!  Size --CR LF--> Data --size bytes--> DataEnd --CR LF--> Size
 //!    \--(size 0) CR LF--> Trailers --empty line--> Done
 //! ```
-//! The decoder keeps no data: it says which bytes of the input are data. Chunk extensions are read and dropped, as an intermediary
-//! that recodes may; trailers are kept, up to a limit.
+//! The decoder keeps no data: it returns the ranges of the input that are data. Chunk extensions are read and dropped, as
+//! an intermediary that recodes may; trailers are kept, up to a limit.
 
 use std::ops::Range;
 use terse_message::Malformed;
@@ -16,7 +16,7 @@ pub const MAX_SIZE_LINE: usize = 1024;
 /// The most bytes of all trailers.
 pub const MAX_TRAILERS: usize = 8 * 1024;
 
-/// What the decoder found.
+/// Result of a step of the decoder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
     /// These bytes of the input are data.
@@ -27,7 +27,7 @@ pub enum Step {
     End,
 }
 
-/// Where in a chunked body the input stands.
+/// Decoder with its place in a chunked body.
 #[derive(Clone, Debug, Default)]
 pub struct ChunkDecoder {
     state: State,
@@ -41,7 +41,7 @@ enum State {
         value: u64,
         digits: u8,
     },
-    /// Behind the digits: blanks, until a semicolon begins what may be any text.
+    /// After the digits: blanks, until a semicolon begins an extension of any text.
     Extension {
         value: u64,
         named: bool,
@@ -55,7 +55,7 @@ enum State {
     },
     Trailers,
     Done,
-    /// What is wrong has been said, and is said again: whatever follows is no part of a body.
+    /// The error, which is returned again at each step: the bytes that follow are no part of a body.
     Failed(Malformed),
 }
 
@@ -66,11 +66,11 @@ impl Default for State {
 }
 
 impl ChunkDecoder {
-    /// Takes the next step: how many bytes of `input` it used, and what they were. Called again with the rest until [`Step::More`]
-    /// or [`Step::End`].
+    /// Takes the next step: returns how many bytes of `input` it used, and their meaning. Called again with the rest until
+    /// [`Step::More`] or [`Step::End`].
     ///
     /// # Errors
-    /// What is wrong with the input. It is an error for good: nothing that follows is read as a part of the body, or as its end.
+    /// The fault of the input. It is an error for good: no byte that follows is read as a part of the body, or as its end.
     pub fn step(&mut self, input: &[u8]) -> Result<(usize, Step), Malformed> {
         let stepped = self.advance(input);
         if let Err(malformed) = stepped {
@@ -118,7 +118,7 @@ impl ChunkDecoder {
                         (b';', _) => self.state = State::Extension { value, named: true, cr },
                         (b' ' | b'\t', _) => {}
                         _ if named => {}
-                        // `1 1`: is it a 1 or an 11? Whoever guesses is wrong for somebody.
+                        // `1 1`: is it a 1 or an 11? Any guess is wrong for some reader.
                         _ => return Err(Malformed::ChunkSize),
                     }
                     at += 1;
@@ -154,7 +154,7 @@ impl ChunkDecoder {
         }
     }
 
-    /// Says that so many bytes of data, no more than are left, have gone another way than through [`ChunkDecoder::step`].
+    /// Skips so many bytes of data, no more than are left, which have gone another way than through [`ChunkDecoder::step`].
     pub fn skip(&mut self, bytes: u64) {
         if let State::Data { left } = self.state {
             self.state = if bytes >= left { State::DataEnd { cr: false } } else { State::Data { left: left - bytes } };
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Behind a fault there is no end: what looks like one may be made to.
+    /// After a fault there is no end: bytes that look like one may be an attacker's.
     #[test]
     fn a_fault_is_one_for_good() {
         let wire = b"3\r\nabc\r\n5Z123\r\n0\r\n\r\n";
@@ -215,7 +215,7 @@ mod tests {
         assert!(!decoder.is_done());
     }
 
-    /// Feeds `input` in pieces; gives the data and what was left behind the end.
+    /// Feeds `input` in pieces; returns the data and the bytes that were left after the end.
     fn decode(input: &[u8], piece: usize) -> Result<(Vec<u8>, Vec<u8>, usize), Malformed> {
         let (mut decoder, mut data, mut used) = (ChunkDecoder::default(), Vec::new(), 0);
         for part in input.chunks(piece) {

@@ -3,10 +3,10 @@
 use terse_message::status::reason;
 use terse_message::{BodyLength, Fields, Known, Request, Response, Version};
 
-/// How the message's connection goes on, as the next hop is told.
+/// State of the message's connection, as the next hop is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Connection {
-    /// It is understood from the version: nothing is said.
+    /// It is understood from the version: no field is sent.
     Implied,
     /// `Connection: close`.
     Close,
@@ -98,7 +98,7 @@ fn end_head(connection: Connection, out: &mut Vec<u8>) {
     });
 }
 
-/// What a message to or from a client of this version says about its connection.
+/// The connection state of a message to or from a client of this version.
 pub fn connection(keep_alive: bool, version: Version) -> Connection {
     match (keep_alive, version) {
         (false, _) => Connection::Close,
@@ -118,7 +118,7 @@ pub fn chunk_start(size: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// What follows a chunk's data.
+/// Line end after a chunk's data.
 pub const CHUNK_END: &[u8] = b"\r\n";
 
 /// Ends a chunked body.

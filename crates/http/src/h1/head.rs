@@ -1,7 +1,7 @@
 //! Heads of HTTP/1 messages: bytes to values.
 //!
-//! A head is taken as RFC 9112 writes it and not otherwise: what could be read in two ways is refused, here and in `lines`. Of requests
-//! HAProxy's reading ([`Reading`]) takes some more, and puts it right.
+//! A head is taken as RFC 9112 writes it and not otherwise: a head that could be read in two ways is refused, here and in
+//! `lines`. HAProxy's reading ([`Reading`]) of requests takes some more, and corrects it.
 
 use super::lines::{Reader, Stop};
 use super::reading::Reading;
@@ -14,7 +14,7 @@ pub use super::lines::MAX_FIELDS;
 /// The most empty lines that may stand before a request (RFC 9112 section 2.2 wants at least one to be ignored).
 const MAX_EMPTY_LINES: usize = 4;
 
-/// How far a head has come.
+/// Progress of a head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Parsed {
     /// More bytes are needed.
@@ -23,14 +23,14 @@ pub enum Parsed {
     Complete(usize),
 }
 
-/// Reads a request's head from the start of `input`. Nothing is kept from one call to the next.
+/// Reads a request's head from the start of `input`. No state is kept from one call to the next.
 ///
-/// On [`Parsed::Complete`], `request` holds the head, and in [`Request::body`] what follows it.
+/// On [`Parsed::Complete`], `request` holds the head, and [`Request::body`] the kind of the body that follows it.
 pub fn parse_request(input: &[u8], request: &mut Request) -> Result<Parsed, Malformed> {
     parse_request_with(input, request, Reading::default())
 }
 
-/// The same, with a say in what is taken.
+/// The same, with a choice of the reading.
 pub fn parse_request_with(input: &[u8], request: &mut Request, reading: Reading) -> Result<Parsed, Malformed> {
     let start = skip_empty_lines(input)?;
     request.clear();
@@ -88,7 +88,7 @@ fn stopped(stop: Stop) -> Result<Parsed, Malformed> {
     }
 }
 
-/// Reads all lines (RFC 9112 section 3); says how long they are. The target is looked at later.
+/// Reads all lines (RFC 9112 section 3); returns their length. The target is checked later.
 fn read_request(input: &[u8], request: &mut Request) -> Result<usize, Stop> {
     let mut reader = Reader::new(input);
     let method = reader.token()?;
@@ -108,14 +108,14 @@ fn read_request(input: &[u8], request: &mut Request) -> Result<usize, Stop> {
     Ok(reader.head().len())
 }
 
-/// What is wrong with a first line that does not end in a version of ours; `rest` is what follows the method.
+/// The fault of a first line that does not end in a version of ours; `rest` is the text after the method.
 fn no_version(rest: &[u8]) -> Malformed {
     let Some(at) = memchr::memrchr(b' ', rest) else { return Malformed::FirstLine };
     let behind_ours = rest[at + 1..].strip_prefix(b"HTTP/1.").is_some_and(|minor| matches!(minor, [b'0' | b'1', ..]));
     if behind_ours { Malformed::LineEnd } else { Malformed::Version }
 }
 
-/// Reads all lines (RFC 9112 section 4); says how long they are.
+/// Reads all lines (RFC 9112 section 4); returns their length.
 fn read_response(input: &[u8], response: &mut Response) -> Result<usize, Stop> {
     let mut reader = Reader::new(input);
     let known = &PROTOCOL[..input.len().min(PROTOCOL.len())];
@@ -181,8 +181,8 @@ fn request_body(request: &mut Request, reading: Reading) -> Result<BodyLength, M
     })
 }
 
-/// A CONNECT has no content (RFC 9110 section 9.3.6): what follows its head is the tunnel's, or the next request. No framing goes on, or a
-/// server that refuses to connect could read a body of its own choice as a request.
+/// A CONNECT has no content (RFC 9110 section 9.3.6): the bytes after its head are the tunnel's, or the next request. No
+/// framing field is forwarded, or a server that refuses to connect could read a body of its own choice as a request.
 fn connect_body(request: &mut Request, length: Option<u64>, reading: Reading) -> Result<(), Malformed> {
     let chunked = request.fields.has(Known::TransferEncoding);
     if chunked || length.is_some_and(|length| length > 0) {
@@ -198,8 +198,8 @@ fn connect_body(request: &mut Request, length: Option<u64>, reading: Reading) ->
     Ok(())
 }
 
-/// RFC 9112 section 6.3, for responses. A server's `Content-Length` beside its `Transfer-Encoding` is dropped: the chunks count. Who
-/// sends both, or chunks in HTTP/1.0, is not trusted with another request.
+/// RFC 9112 section 6.3, for responses. A server's `Content-Length` beside its `Transfer-Encoding` is dropped: the chunks
+/// count. A server that sends both, or chunks in HTTP/1.0, is not trusted with another request.
 fn response_body(response: &mut Response, method: &[u8]) -> Result<BodyLength, Malformed> {
     let length = content_length(&response.fields)?;
     let chunked = response.fields.has(Known::TransferEncoding);
@@ -219,7 +219,7 @@ fn response_body(response: &mut Response, method: &[u8]) -> Result<BodyLength, M
     })
 }
 
-/// The one `Content-Length`, if there is one.
+/// The value of `Content-Length`, if there is one.
 pub(crate) fn content_length(fields: &Fields) -> Result<Option<u64>, Malformed> {
     let mut values = fields.every(Known::ContentLength);
     let Some(value) = values.next() else { return Ok(None) };
@@ -234,7 +234,8 @@ pub(super) fn length(digits: &[u8]) -> Result<u64, Malformed> {
     Ok(digits.iter().fold(0, |n, digit| n * 10 + u64::from(digit - b'0')))
 }
 
-/// `chunked`, once, last and alone: other codings are not understood. It goes on as every reader understands it.
+/// `chunked`, once, last and alone: other codings are not understood. It is forwarded in the form that every reader
+/// understands.
 fn only_chunked(fields: &mut Fields) -> Result<(), Malformed> {
     let (mut chunked, mut other) = (0, false);
     let mut last_is_chunked = false;

@@ -1,12 +1,12 @@
-//! The lines of a head, read in one pass: RFC 9112 sections 2.2 and 5, without what it lets a recipient forgive.
+//! The lines of a head, read in one pass: RFC 9112 sections 2.2 and 5, without the leniency that they allow a recipient.
 //!
 //! ```text
 //!   G E T   /   H T T P / 1 . 1 CR LF   H o s t : h CR LF   CR LF
 //!   token ' '   text            end     token  ':' text end  end
 //! ```
 //!
-//! **Invariant:** a line ends in CR LF, and nowhere else is there a CR, an LF or any control but the tab. So no reader behind this
-//! one can see another line, or a line end in another place.
+//! **Invariant:** a line ends in CR LF, and nowhere else is there a CR, an LF or any control but the tab. So no later
+//! reader can see another line, or a line end in another place.
 
 use std::ops::Range;
 use terse_message::name::is_token;
@@ -16,12 +16,12 @@ use terse_message::{Fields, Malformed};
 /// The most fields of a head, as HAProxy's `tune.http.maxhdr` has it by default (101), rounded up.
 pub const MAX_FIELDS: usize = 128;
 
-/// Why reading stops before the end of a head.
+/// Reason why reading stops before the end of a head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stop {
-    /// The bytes end, and what is there may be the beginning of a head.
+    /// The bytes end, and may be the beginning of a head.
     Partial,
-    /// It is none.
+    /// The bytes are no head.
     Malformed(Malformed),
 }
 
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
         Ok(start..self.at)
     }
 
-    /// Reads text to the end of its line, that included; `otherwise` is what is wrong when another control ends it.
+    /// Reads text to the end of its line, that included; `otherwise` is the fault when another control ends it.
     #[inline]
     pub(super) fn text(&mut self, otherwise: Malformed) -> Result<Range<usize>, Stop> {
         let start = self.at;
@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
         Ok(start..end)
     }
 
-    /// What is wrong where a line should end.
+    /// The fault where a line should end.
     #[cold]
     fn no_end(&self, at: usize, otherwise: Malformed) -> Stop {
         match self.input[at..] {
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What is wrong where a field should begin.
+    /// The fault where a field should begin.
     #[cold]
     fn no_name(&self, name: Range<usize>, fields: &Fields) -> Stop {
         match self.input[name.start..] {

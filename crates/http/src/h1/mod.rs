@@ -1,4 +1,4 @@
-//! The HTTP/1 codec: heads, bodies in chunks, and what ends at each hop.
+//! The HTTP/1 codec: heads, chunked bodies, and the fields that end at each hop.
 
 pub mod chunked;
 pub mod encode;

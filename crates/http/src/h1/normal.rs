@@ -1,10 +1,10 @@
-//! What HAProxy's reading takes and puts right ([`Conformance::HAProxy`](super::Conformance)).
+//! Faults that HAProxy's reading takes and corrects ([`Conformance::HAProxy`](super::Conformance)).
 
 use super::head::length;
 use super::target::{split_port, without_userinfo};
 use terse_message::{Fields, Known, Malformed, Request};
 
-/// Makes one of several lengths that agree (RFC 9112 section 6.3 allows it).
+/// Merges several lengths that agree (RFC 9112 section 6.3 allows it).
 pub(crate) fn one_length(fields: &mut Fields) -> Result<Option<u64>, Malformed> {
     let one = {
         let mut lengths = fields.every(Known::ContentLength).flat_map(|value| value.split(|&b| b == b',')).map(<[u8]>::trim_ascii);
@@ -19,8 +19,8 @@ pub(crate) fn one_length(fields: &mut Fields) -> Result<Option<u64>, Malformed> 
     Ok(Some(one))
 }
 
-/// Leaves out of a target that names a host, and of Host, the port that need not be said (RFC 3986 section 6.2.3), and writes an empty
-/// path as `/`. A request without Host gets one, so that its host is found in one place by every reader.
+/// Removes the default port (RFC 3986 section 6.2.3) from Host and from a target that names a host, and writes an empty
+/// path as `/`. A request without Host gets one, so that every reader finds its host in the same place.
 pub(super) fn shorten(request: &mut Request) {
     let target = request.target();
     if request.method() == b"CONNECT" {
@@ -51,7 +51,8 @@ pub(super) fn shorten(request: &mut Request) {
     }
 }
 
-/// Whether HAProxy takes a target whose authority is nothing but a port: only one that is left out, so that the target can go without it.
+/// Whether HAProxy takes a target whose authority is only a port: only a default port, so that the target can be forwarded
+/// without it.
 pub(super) fn may_be_nobody(scheme: &[u8], authority: &[u8], port: &[u8]) -> bool {
     authority.len() == 1 + port.len() && (port.is_empty() || port == default_port(scheme))
 }

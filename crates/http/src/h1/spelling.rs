@@ -1,8 +1,9 @@
-//! Names of fields, spelled as one recipient wants them: for programs that look for them with regard to case, against RFC 9110 section 5.1.
+//! Names of fields, spelled as a recipient wants them: for programs that look for them with regard to case, against RFC
+//! 9110 section 5.1.
 
 use std::collections::HashMap;
 
-/// How names are spelled.
+/// Spellings of names.
 #[derive(Clone, Default, Debug)]
 pub struct Spellings {
     /// By the name's length, since most names differ in it already.
@@ -10,10 +11,10 @@ pub struct Spellings {
 }
 
 impl Spellings {
-    /// Adds a name and how it is to be spelled.
+    /// Adds a name and its spelling.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The reason why they are invalid.
     pub fn add(&mut self, from: &[u8], to: &[u8]) -> Result<(), String> {
         let shown = String::from_utf8_lossy(from);
         if from.is_empty() || !from.eq_ignore_ascii_case(to) {
@@ -29,7 +30,7 @@ impl Spellings {
     /// Adds the names of a file: two words a line, `#` begins a comment.
     ///
     /// # Errors
-    /// The number of the line that is wrong, and why.
+    /// The number of the invalid line, and the reason.
     pub fn read(&mut self, text: &[u8]) -> Result<(), (usize, String)> {
         for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
             let line = line.trim_ascii();

@@ -4,20 +4,21 @@ use super::normal;
 use super::reading::Reading;
 use terse_message::{Known, Malformed, Request, Version};
 
-/// What a target's path and query may hold.
+/// Bytes that a target's path and query may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Targets {
-    /// What RFC 9112 section 3.2 allows: no blank, control, fragment or byte beyond ASCII.
+    /// As RFC 9112 section 3.2 allows: no blank, control, fragment or byte beyond ASCII.
     #[default]
     Strict,
-    /// Fragments and text beyond ASCII (UTF-8) too. Blanks and controls, which end the target or the line for some reader, never;
-    /// and nothing new where the target names a host, but for a fragment behind it that no reader takes for another host.
+    /// Fragments and text beyond ASCII (UTF-8) too. Blanks and controls, which end the target or the line for some reader,
+    /// never. No more is taken where the target names a host, but for a fragment after it that no reader takes for another
+    /// host.
     Loose,
 }
 
 /// Refuses a target that does not fit its method, and a host that is missing, repeated or contradicts the target.
 pub fn check(request: &mut Request, reading: Reading) -> Result<(), Malformed> {
-    // Without a way out of the loop, many bytes are looked at in one step.
+    // Without a way out of the loop, many bytes are checked in one step.
     let unusual = request.target().iter().fold(false, |unusual, &b| unusual | !is_usual(b));
     if unusual {
         if reading.is_haproxy() {
@@ -51,7 +52,8 @@ fn is_loose(b: u8) -> bool {
     b == b'#' || b > 127
 }
 
-/// Whether bytes are UTF-8 without controls: an overlong form or half a surrogate is another character for some reader, `/` too.
+/// Whether bytes are UTF-8 without controls: an overlong form or half a surrogate is another character for some reader, `/`
+/// too.
 fn is_text(target: &[u8]) -> bool {
     std::str::from_utf8(target).is_ok_and(|text| !text.chars().any(char::is_control))
 }
@@ -76,12 +78,13 @@ fn absolute_authority(target: &[u8], reading: Reading) -> Result<&[u8], Malforme
     let rest = &target[at + 3..];
     let (authority, behind) = rest.split_at(memchr::memchr3(b'/', b'?', b'#', rest).unwrap_or(rest.len()));
     let host = without_userinfo(authority);
-    // `http://:80/` names nobody (RFC 9110 section 4.2.1).
+    // `http://:80/` names no host (RFC 9110 section 4.2.1).
     let names_nobody = match host {
         [b':', port @ ..] => !(reading.is_haproxy() && normal::may_be_nobody(&target[..at + 3], authority, port)),
         host => host.is_empty(),
     };
-    // A fragment ends the host too (RFC 3986 section 3.2). Who does not know that shall find none, not another one: `http://a#@b/`.
+    // A fragment ends the host too (RFC 3986 section 3.2). A reader that does not know that shall find none, not another
+    // one: `http://a#@b/`.
     let misleads = behind.first() == Some(&b'#') && behind.iter().any(|b| b"/?@:\\".contains(b) || *b > 127);
     if names_nobody || !valid_authority(host) || misleads || !authority.iter().all(|&b| is_usual(b)) {
         Err(Malformed::Target)
@@ -93,11 +96,11 @@ fn absolute_authority(target: &[u8], reading: Reading) -> Result<&[u8], Malforme
 fn host(request: &Request, authority: Option<&[u8]>, reading: Reading) -> Result<(), Malformed> {
     let mut hosts = request.fields.every(Known::Host);
     let Some(host) = hosts.next() else {
-        // RFC 9112 section 3.2: a server must answer 400 to an HTTP/1.1 request without one.
+        // RFC 9112 section 3.2: a server must answer 400 to an HTTP/1.1 request without Host.
         let needed = request.version == Version::Http11 && !reading.is_haproxy();
         return if needed { Err(Malformed::Host) } else { Ok(()) };
     };
-    // Several ones are refused even where they agree (RFC 9112 section 3.2).
+    // Several are refused even where they agree (RFC 9112 section 3.2).
     if hosts.next().is_some() || !(valid_authority(host) || names_nobody(host)) {
         return Err(Malformed::Host);
     }
@@ -117,7 +120,7 @@ fn same_host(a: &[u8], b: &[u8], default: &[u8]) -> bool {
     host_a.eq_ignore_ascii_case(host_b) && port_a == port_b
 }
 
-/// The port that need not be written: the scheme's, or for CONNECT, either of the two that HTTP knows.
+/// The default port: the scheme's, or for CONNECT, either of the two that HTTP knows.
 fn default_port(request: &Request) -> &'static [u8] {
     let target = request.target();
     match request.method() {
@@ -132,14 +135,14 @@ pub(crate) fn without_userinfo(authority: &[u8]) -> &[u8] {
     memchr::memrchr(b'@', authority).map_or(authority, |at| &authority[at + 1..])
 }
 
-/// Host and port, split at the last colon that no bracket closes behind.
+/// Host and port, split at the last colon after which no bracket closes.
 pub(super) fn split_port(authority: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = memchr::memrchr(b':', authority)?;
     let port = &authority[at + 1..];
     port.iter().all(u8::is_ascii_digit).then_some((&authority[..at], port))
 }
 
-/// `host[:port]` with nothing in it that could mean something else to the next reader (RFC 3986 section 3.2).
+/// Whether this is a `host[:port]` with no byte that could mean something else to the next reader (RFC 3986 section 3.2).
 fn valid_authority(authority: &[u8]) -> bool {
     let (host, port) = match authority {
         [b'[', ..] => match memchr::memchr(b']', authority) {
@@ -165,8 +168,8 @@ fn valid_authority(authority: &[u8]) -> bool {
     port_is_valid && host.iter().all(|&b| HOST_BYTES[usize::from(b)])
 }
 
-/// A Host that names nobody and has a port that begins as a number and goes on as a name, `:8443example.org`: rules of HAProxy's users
-/// judge such fields, and no reader can find another host in one.
+/// Whether a Host names no host and has a port that begins as a number and goes on as a name, `:8443example.org`. Rules of
+/// HAProxy's users check such fields, and no reader can find another host in one.
 fn names_nobody(host: &[u8]) -> bool {
     let Some(port) = host.strip_prefix(b":") else { return false };
     port.first().is_some_and(u8::is_ascii_digit) && port.iter().all(|&b| HOST_BYTES[usize::from(b)])
@@ -177,7 +180,7 @@ fn is_port(digits: &[u8]) -> bool {
     digits.iter().all(u8::is_ascii_digit) && number <= u32::from(u16::MAX)
 }
 
-/// What the name of a host may hold (RFC 3986 section 3.2.2, `reg-name`).
+/// Bytes that the name of a host may hold (RFC 3986 section 3.2.2, `reg-name`).
 static HOST_BYTES: [bool; 256] = {
     let mut bytes = [false; 256];
     let mut b = 0;

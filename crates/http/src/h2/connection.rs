@@ -1,4 +1,4 @@
-//! The connection: what it holds, and what a driver asks it.
+//! A connection: its state, and the calls of its driver.
 
 use super::error::{Code, Failure, Malformed};
 use super::frame::{self, ID_MOST, PREFACE};
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 use terse_message::{Fields, Request, Response};
 
-/// What has happened, in order. Stream 0 is the connection.
+/// Events, in order. Stream 0 is the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The peer's SETTINGS are known ([`Connection::peer`]), or have changed.
@@ -24,31 +24,32 @@ pub enum Event {
         /// No body follows.
         end: bool,
     },
-    /// A client has opened a stream with a head above the limit; it waits for an answer: 431.
+    /// A client has opened a stream with a head above the limit; it waits for a response: 431.
     TooLarge {
         /// The stream.
         id: u32,
     },
-    /// A client has opened a stream with a head that is no request, and waits for an answer: 400. HAProxy's way alone.
+    /// A client has opened a stream with a head that is no request, and waits for a response: 400. In HAProxy's reading
+    /// alone.
     Unusable {
         /// The stream.
         id: u32,
-        /// What is wrong.
+        /// The fault.
         malformed: Malformed,
     },
-    /// A client has opened a stream with a head that is no request; it was reset and is not in the table.
+    /// A client has opened a stream with a head that is no request; the stream was reset and is not in the table.
     Malformed {
-        /// The stream that would have been.
+        /// The stream that the head would have opened.
         id: u32,
-        /// What is wrong.
+        /// The fault.
         malformed: Malformed,
     },
-    /// A server's interim answer: [`Connection::take_response`].
+    /// A server's interim response: [`Connection::take_response`].
     Interim {
         /// The stream.
         id: u32,
     },
-    /// A server's answer: [`Connection::take_response`].
+    /// A server's response: [`Connection::take_response`].
     Response {
         /// The stream.
         id: u32,
@@ -59,10 +60,10 @@ pub enum Event {
     Data {
         /// The stream.
         id: u32,
-        /// There is no more.
+        /// No more data follows.
         end: bool,
     },
-    /// Fields behind the body, which has ended: [`Connection::take_trailers`].
+    /// Trailers after the body, which has ended: [`Connection::take_trailers`].
     Trailers {
         /// The stream.
         id: u32,
@@ -81,9 +82,10 @@ pub enum Event {
         /// The stream.
         id: u32,
     },
-    /// The peer takes no more streams. Those of this side above `last` were not processed; each is [`Event::Reset`] by REFUSED_STREAM.
+    /// The peer takes no more streams. Those of this side above `last` were not processed; each is [`Event::Reset`] by
+    /// REFUSED_STREAM.
     GoAway {
-        /// The highest stream it has processed.
+        /// The highest stream that it has processed.
         last: u32,
         /// The cause.
         code: Code,
@@ -96,7 +98,7 @@ pub enum Event {
     Failed(Failure),
 }
 
-/// One side of an HTTP/2 connection.
+/// A side of an HTTP/2 connection.
 #[derive(Debug)]
 pub struct Connection {
     pub(super) is_server: bool,
@@ -118,7 +120,7 @@ pub struct Connection {
     pub(super) data_frames: u64,
     pub(super) window_updates: u64,
     pub(super) pings: u64,
-    /// What the PING has that this side waits for.
+    /// Payload of the PING that this side waits for.
     pub(super) awaited_ping: Option<[u8; 8]>,
     given_up: u64,
     /// Memory for received data.
@@ -126,9 +128,9 @@ pub struct Connection {
 
     pub(super) encoder: Encoder,
     pub(super) out: Vec<u8>,
-    /// What of `out` has gone out.
+    /// Bytes of `out` that were sent.
     pub(super) written: usize,
-    /// Bytes in `out` that answer frames of the peer's, and where the last of them ends.
+    /// Bytes in `out` that answer frames of the peer's, and the offset of the end of the last of them.
     pub(super) control: usize,
     pub(super) control_end: usize,
 
@@ -141,25 +143,25 @@ pub struct Connection {
     pub(super) last_received: u32,
     /// The next stream of this side's.
     pub(super) next_id: u32,
-    /// What this side's GOAWAY has said.
+    /// Last stream of this side's GOAWAY.
     pub(super) last_taken: Option<u32>,
-    /// What the peer's has said.
+    /// Last stream of the peer's GOAWAY.
     pub(super) peer_last: Option<u32>,
     pub(super) failure: Option<Failure>,
     pub(super) is_blocked: bool,
-    /// When bytes came last.
+    /// Time of the last received bytes.
     pub(super) now: Option<Instant>,
 }
 
 impl Connection {
-    /// The side that accepts; the first bytes it is given are the client's preface.
+    /// The accepting side; the first bytes it is given are the client's preface.
     pub fn server(limits: Limits) -> Connection {
         let mut connection = Connection::new(limits, true);
         connection.begin();
         connection
     }
 
-    /// The side that opens.
+    /// The opening side.
     pub fn client(limits: Limits) -> Connection {
         let mut connection = Connection::new(limits, false);
         connection.out.extend_from_slice(PREFACE);
@@ -218,12 +220,12 @@ impl Connection {
         self.control = 0;
     }
 
-    /// What waits to be sent.
+    /// Bytes that wait to be sent.
     pub fn output(&self) -> &[u8] {
         &self.out[self.written..]
     }
 
-    /// So many bytes of the output have gone out.
+    /// Removes so many bytes of the output, which have been sent.
     pub fn wrote(&mut self, bytes: usize) {
         self.written = (self.written + bytes).min(self.out.len());
         if self.written == self.out.len() {
@@ -241,29 +243,29 @@ impl Connection {
         }
     }
 
-    /// Whether more may be read: the peer makes no more answers necessary than it takes.
+    /// Whether more may be read: false while the peer causes more answers than it takes.
     pub fn wants_input(&self) -> bool {
         self.failure.is_none() && self.control <= self.limits.control_bytes
     }
 
-    /// Whether nothing is left but to write the output and to close: the connection has failed, or GOAWAY was sent or received and no
-    /// stream is open.
+    /// Whether the driver has only to write the output and to close: the connection has failed, or GOAWAY was sent or
+    /// received and no stream is open.
     pub fn is_finished(&self) -> bool {
         let goes = self.last_taken.is_some_and(|last| last != ID_MOST) || self.peer_last.is_some();
         self.failure.is_some() || goes && self.streams.len() == 0
     }
 
-    /// Why the connection has ended, where this side has ended it.
+    /// The reason why this side has ended the connection, if it has.
     pub fn failure(&self) -> Option<Failure> {
         self.failure
     }
 
-    /// How often the peer has done what has a limit ([`Glitch`]), also below the limit.
+    /// Number of all glitches of the peer ([`Glitch`]), also below their limits.
     pub fn glitches(&self) -> u64 {
         self.budgets.total
     }
 
-    /// How many streams there are, those not released included.
+    /// Number of streams, those not released included.
     pub fn open_streams(&self) -> usize {
         self.streams.len()
     }
@@ -273,7 +275,7 @@ impl Connection {
         self.progress.is_amid()
     }
 
-    /// What the peer has said of itself; the defaults, until [`Event::Settings`].
+    /// The peer's settings; the defaults, until [`Event::Settings`].
     pub fn peer(&self) -> &Settings {
         &self.peer
     }
@@ -283,7 +285,7 @@ impl Connection {
         self.out.capacity() + self.progress.capacity() + self.streams.capacity()
     }
 
-    /// Gives back the memory of what is empty, for a connection that waits.
+    /// Gives back the memory of empty buffers, for a connection that waits.
     pub fn shrink(&mut self) {
         if self.out.is_empty() {
             self.out = Vec::new();
@@ -315,12 +317,12 @@ impl Connection {
         std::mem::swap(&mut self.response, response);
     }
 
-    /// The fields behind a stream's body.
+    /// The trailers after a stream's body.
     pub fn take_trailers(&mut self, id: u32) -> Option<Box<Fields>> {
         self.streams.get(id)?.trailers.take()
     }
 
-    /// Whether fields have come behind a stream's body.
+    /// Whether trailers have come after a stream's body.
     pub fn has_trailers(&self, id: u32) -> bool {
         self.streams.find(id).is_some_and(|stream| stream.trailers.as_ref().is_some_and(|fields| !fields.is_empty()))
     }
@@ -343,13 +345,14 @@ impl Connection {
         self.streams.find(id).is_none_or(|stream| stream.peer_ended || stream.reset.is_some())
     }
 
-    /// Whether the peer has said all of its message. A reset by it may have followed (RFC 9113 section 8.1): with NO_ERROR as it should
-    /// be, or with CANCEL, which is HAProxy's.
+    /// Whether the peer has sent all of its message. A reset by it may have followed (RFC 9113 section 8.1): with NO_ERROR
+    /// as it should be, or with CANCEL, which is HAProxy's.
     pub fn is_complete(&self, id: u32) -> bool {
         self.streams.find(id).is_some_and(|stream| stream.peer_ended && !matches!(stream.reset, Some(Reset::ByUs(_))))
     }
 
-    /// Whether a server's stream is over but for the frame that says so: its request has ended, and its answer has all of its bytes.
+    /// Whether only the frame that ends a server's stream is missing: its request has ended, and its response has all of
+    /// its bytes.
     pub fn is_all_but_ended(&self, id: u32) -> bool {
         self.streams.find(id).is_some_and(|stream| stream.we_ended && stream.is_answered && stream.expected == Some(0))
     }
@@ -383,7 +386,7 @@ impl Connection {
         self.drop_data(id);
     }
 
-    /// How many streams this side has reset with CANCEL.
+    /// Number of streams that this side has reset with CANCEL.
     pub fn given_up(&self) -> u64 {
         self.given_up
     }
@@ -398,14 +401,14 @@ impl Connection {
         self.credit_connection();
     }
 
-    /// Asks for a PING to come back: [`Event::Pong`]. One that was sent before is not waited for any more.
+    /// Sends a PING, which comes back as [`Event::Pong`]. An earlier one is not waited for any more.
     pub fn ping(&mut self, payload: [u8; 8]) {
         self.awaited_ping = Some(payload);
         frame::ping(&payload, 0, &mut self.out);
     }
 
-    /// Announces the end: the peer shall open no streams, those that are on their way are taken. [`Connection::goaway`] follows, at
-    /// the [`Event::Pong`] of a PING or after a while.
+    /// Announces the end: the peer shall open no streams, those that are on their way are taken. [`Connection::goaway`]
+    /// follows, at the [`Event::Pong`] of a PING or after a while.
     pub fn drain(&mut self) {
         if self.last_taken.is_none() {
             self.last_taken = Some(ID_MOST);

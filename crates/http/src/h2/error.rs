@@ -45,7 +45,7 @@ impl fmt::Debug for Code {
     }
 }
 
-/// The end of a connection by this side, and a few words for its log line.
+/// End of a connection by this side, with a few words for its log line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Failure {
     /// The code of the GOAWAY frame.
@@ -68,10 +68,10 @@ impl Failure {
     }
 }
 
-/// What is wrong with a head (RFC 9113 section 8.1.1).
+/// Fault of a head (RFC 9113 section 8.1.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Malformed {
-    /// A pseudo-header that is unknown, repeated, missing, behind a field, or not this message's.
+    /// A pseudo-header that is unknown, repeated, missing, after a field, or not of this kind of message.
     PseudoHeader,
     /// A name with a byte that no token has, or a large letter.
     FieldName,
@@ -83,13 +83,13 @@ pub enum Malformed {
     Method,
     /// A path, or an authority, that fits no form of RFC 9113 section 8.3.1.
     Target,
-    /// No host, several ones, or one that contradicts `:authority`.
+    /// No host, several hosts, or a host that contradicts `:authority`.
     Host,
-    /// `Content-Length` that is no number, given more than once, or not what came.
+    /// `Content-Length` that is no number, given more than once, or not the length that came.
     ContentLength,
-    /// A `:status` that is none, or 101.
+    /// A `:status` that is no status, or 101.
     Status,
-    /// Fields behind the body that do not end the stream.
+    /// Fields after the body that do not end the stream.
     Trailers,
 }
 

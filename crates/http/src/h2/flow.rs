@@ -12,13 +12,13 @@ impl Connection {
         self.unconsumed
     }
 
-    /// What a stream has received and nobody has taken.
+    /// Data of a stream that was received and not taken.
     pub fn data(&self, id: u32) -> &[u8] {
         self.streams.find(id).map_or(&[], |stream| &stream.received)
     }
 
-    /// Exchanges what a stream has received for an empty buffer; one that is not empty is appended to. What is taken occupies the
-    /// windows until [`Connection::consume`].
+    /// Exchanges the received data of a stream for an empty buffer; a buffer that is not empty is appended to. Taken data
+    /// occupies the windows until [`Connection::consume`].
     pub fn take_data(&mut self, id: u32, into: &mut Vec<u8>) {
         let Some(stream) = self.streams.get(id) else { return };
         if into.is_empty() {
@@ -28,7 +28,7 @@ impl Connection {
         }
     }
 
-    /// Takes the memory of what was taken, for streams to come.
+    /// Takes back the memory of taken data, for streams to come.
     pub fn recycle(&mut self, mut room: Vec<u8>) {
         let most = match room.capacity() {
             0 => 0,
@@ -42,7 +42,7 @@ impl Connection {
         }
     }
 
-    /// So much of what a stream has received is done with: the peer may send as much again.
+    /// Consumes so many received bytes of a stream: the peer may send as many again.
     pub fn consume(&mut self, id: u32, bytes: usize) {
         let Some(stream) = self.streams.get(id) else { return };
         let bytes = bytes.min(stream.unconsumed);
@@ -75,7 +75,7 @@ impl Connection {
         }
     }
 
-    /// Widens a stream's window to so many bytes at most, where half of the budget goes around for all that are open.
+    /// Widens a stream's window to so many bytes at most, where half of the budget is enough for all open streams.
     fn widen(&mut self, id: u32, bytes: i64) {
         let bytes = bytes.min(i64::from(self.limits.widest_window));
         let Some(stream) = self.streams.find(id).filter(|stream| stream.window < bytes) else { return };
@@ -87,8 +87,8 @@ impl Connection {
         }
     }
 
-    /// The peer may send so many bytes more of a stream, consumed or not. While it may send half of that already, nothing is said: asked
-    /// for again after each frame, it would cost a frame each time.
+    /// Lets the peer send so many bytes more of a stream, consumed or not. While it may send half of that already, no frame
+    /// is sent: a request after each frame would cost a frame each time.
     pub fn want(&mut self, id: u32, bytes: usize) {
         let Some(stream) = self.streams.find(id) else { return };
         let bytes = bytes.min(frame::ID_MOST as usize) as i64;
@@ -116,7 +116,7 @@ impl Connection {
         }
     }
 
-    /// Throws away what a stream has received.
+    /// Drops the received data of a stream.
     pub(super) fn drop_data(&mut self, id: u32) {
         if let Some(stream) = self.streams.get(id) {
             self.unconsumed -= stream.unconsumed;
@@ -133,7 +133,7 @@ impl Connection {
     }
 }
 
-/// A peer that sends half a window in this time may have waited for it, on a line as long as there are.
+/// A peer that sends half a window in this time may have waited for it, on the longest lines that exist.
 const FAST: Duration = Duration::from_millis(500);
 
 /// The memory for received data that a connection keeps for its next streams: so many pieces of at most so many bytes.

@@ -1,4 +1,4 @@
-//! Header blocks to heads, and what makes a head malformed (RFC 9113 section 8.2 and 8.3).
+//! Header blocks to heads, and the faults that make a head malformed (RFC 9113 section 8.2 and 8.3).
 
 use super::error::Malformed;
 use super::hpack::{Decoder, Line, Stop};
@@ -9,13 +9,13 @@ use terse_message::name::is_token;
 use terse_message::text::control_at;
 use terse_message::{BodyLength, Conformance, Fields, Known, Request, Response, Version};
 
-/// The memory that heads are read in.
+/// Memory for the reading of heads.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     /// Lines as [`Fields`] keeps them; those of pseudo-headers are no fields.
     lines: Vec<u8>,
     crumbs: Vec<Range<usize>>,
-    /// One of the crumbs may not be put into a table.
+    /// A crumb may not be put into a table.
     secret_cookie: bool,
     pseudo: [Option<Range<usize>>; PSEUDO.len()],
 }
@@ -33,22 +33,22 @@ const OF_REQUESTS: Range<usize> = METHOD..STATUS;
 const OF_RESPONSES: Range<usize> = STATUS..STATUS + 1;
 const OF_TRAILERS: Range<usize> = 0..0;
 
-/// Why there is no head.
+/// Reason why there is no head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Bad {
     Malformed(Malformed),
-    /// No request, and answered as one all the same: HAProxy's way.
+    /// No request, but it is answered as one: HAProxy's reading.
     Unusable(Malformed),
     /// Above the limit: the block was read to its end.
     TooLarge,
     /// Above four times the limit.
     FarTooLarge,
-    /// The block cannot be read, nor any behind it.
+    /// The block cannot be read, nor any after it.
     Compression,
 }
 
 impl Bad {
-    /// A stream that is reset, or else answered.
+    /// A fault whose stream is reset, or else answered.
     fn of(malformed: Malformed, resets: bool) -> Bad {
         if resets { Bad::Malformed(malformed) } else { Bad::Unusable(malformed) }
     }
@@ -61,7 +61,7 @@ impl From<Malformed> for Bad {
 }
 
 impl Reader {
-    /// Reads a request's head; `ends` where nothing follows. The answer is what must follow.
+    /// Reads a request's head; `ends` where no body follows. Returns the length of the data that must follow, where it is given.
     pub(super) fn request(
         &mut self,
         decoder: &mut Decoder,
@@ -94,7 +94,7 @@ impl Reader {
             return Err(Bad::of(Malformed::PseudoHeader, minds || !has_odd_scheme));
         }
         request.fields.load(&self.lines);
-        // RFC 9113 section 8.3.1: an http URI names somebody.
+        // RFC 9113 section 8.3.1: an http URI names a host.
         let is_http = [&b"http"[..], b"https"].iter().any(|scheme| self.scheme().eq_ignore_ascii_case(scheme));
         if minds && is_http && request.fields.first(Known::Host).is_none_or(<[u8]>::is_empty) {
             return Err(Malformed::Host.into());
@@ -146,7 +146,7 @@ impl Reader {
         self.pseudo[place].clone().map_or(b"", |range| &self.lines[range])
     }
 
-    /// Reads a response's head; `method` is the request's. The answer is what must follow.
+    /// Reads a response's head; `method` is the request's. Returns the length of the data that must follow, where it is given.
     pub(super) fn response(
         &mut self,
         decoder: &mut Decoder,
@@ -167,7 +167,7 @@ impl Reader {
         };
         response.fields.load(&self.lines);
         let is_interim = response.status < 200;
-        // An interim answer ends nothing, and another protocol cannot follow (RFC 9113 section 8.6).
+        // An interim response ends nothing, and another protocol cannot follow (RFC 9113 section 8.6).
         if response.status == 101 || is_interim && ends {
             return Err(Malformed::Status.into());
         }
@@ -188,7 +188,7 @@ impl Reader {
         Ok(length)
     }
 
-    /// Reads the fields behind a body.
+    /// Reads the trailers after a body.
     pub(super) fn trailers(
         &mut self,
         decoder: &mut Decoder,
@@ -199,7 +199,8 @@ impl Reader {
         fields.clear();
         self.read(decoder, block, OF_TRAILERS, limits, fields)?;
         fields.load(&self.lines);
-        // They say how a head is meant and come too late (RFC 9110 section 6.5.1): a reader that joins trailers and head would be misled.
+        // These fields define how a head is read and come too late (RFC 9110 section 6.5.1): a reader that joins trailers
+        // and head would be misled.
         fields.remove_known(Known::ContentLength);
         fields.remove_known(Known::Host);
         Ok(())
@@ -216,7 +217,7 @@ impl Reader {
         })
     }
 
-    /// Reads all fields; the first that is wrong is told when the block is at its end.
+    /// Reads all fields; the first fault is returned when the block is at its end.
     fn read(
         &mut self,
         decoder: &mut Decoder,
@@ -347,7 +348,7 @@ fn take_field(
             crumbs.push(value);
             return Ok(());
         }
-        // `:authority` was taken for it; another one misleads some reader (RFC 9113 section 8.3.1).
+        // `:authority` was taken for it; another host misleads some reader (RFC 9113 section 8.3.1).
         Known::Host if authority.as_ref().is_some_and(|known| lines[known.clone()].eq_ignore_ascii_case(&lines[value.clone()])) => {
             lines.truncate(name.start);
         }
@@ -358,7 +359,8 @@ fn take_field(
     Ok(())
 }
 
-/// Takes the blanks around the last line's value out of it, which HAProxy takes. All that a line has is sent on to servers of HTTP/1.
+/// Removes the blanks around the last line's value, which HAProxy takes. All bytes of a line are sent on to servers of
+/// HTTP/1.
 fn trim(lines: &mut Vec<u8>, value: Range<usize>) -> Range<usize> {
     let is_blank = |byte: &&u8| matches!(byte, b' ' | b'\t');
     let before = lines[value.clone()].iter().take_while(is_blank).count();
@@ -376,7 +378,8 @@ fn check_value(value: &[u8]) -> Result<(), Malformed> {
 
 const HOST: &[u8] = b"host: ";
 
-/// What a name may hold: a token's bytes but for large letters (RFC 9113 section 8.2.1). They are looked at one by one, so a table has them.
+/// Bytes that a name may hold: a token's bytes but for large letters (RFC 9113 section 8.2.1). They are checked one by one,
+/// so a table has them.
 static NAME_BYTES: [bool; 256] = {
     let mut bytes = [false; 256];
     let mut b = 0;

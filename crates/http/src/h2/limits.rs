@@ -1,12 +1,13 @@
-//! Limits of a connection, each with a name: what they hold back is counted as a [`Glitch`].
+//! Limits of a connection, each with a name: behaviour beyond a limit is counted as a [`Glitch`].
 
 use crate::h1::Reading;
 use std::time::{Duration, Instant};
 
-/// What a peer may do.
+/// Limits of a peer's behaviour.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How many streams a client may have open; a stream counts until it is released. Of a client, how many it opens itself at most.
+    /// Streams that a client may have open; a stream counts until it is released. On a client, the most streams that it
+    /// opens itself.
     pub concurrent_streams: u32,
     /// The bytes a new stream may receive that its reader has not consumed.
     pub stream_window: u32,
@@ -18,23 +19,24 @@ pub struct Limits {
     pub receive_budget: u32,
     /// The bytes of a decoded head; above is [`super::Event::TooLarge`], above four times that the end of the connection.
     pub head_bytes: usize,
-    /// The fields that a request's `cookie` may come in; they are one afterwards. Browsers send each cookie by itself, and keep 180 of a site.
+    /// The fields that a request's `cookie` may come in; they are joined afterwards. Browsers send each cookie by itself,
+    /// and keep 180 of a site.
     pub cookie_crumbs: usize,
     /// The bytes of a header block before it is decoded.
     pub block_bytes: usize,
     /// CONTINUATION frames of a header block.
     pub continuations: u32,
-    /// Interim answers before the final one.
+    /// Interim responses before the final one.
     pub interim_answers: u32,
     /// The output above which no data is taken to be sent.
     pub output_bytes: usize,
-    /// The answers to a peer's frames, unsent, above which nothing more is read.
+    /// The answers to a peer's frames, unsent, above which no more input is read.
     pub control_bytes: usize,
     /// Streams ended before their time by the client or by an error of its own, beside a tenth of all.
     pub unfinished_streams: u64,
     /// CONNECT with `:protocol` is announced.
     pub extended_connect: bool,
-    /// How targets are read.
+    /// Reading of targets.
     pub reading: Reading,
 }
 
@@ -71,7 +73,7 @@ pub enum Glitch {
     HeaderBlock,
     /// A head that comes out more than four times too large.
     Head,
-    /// PING beyond the DATA frames that were sent, which are what round trips are measured by; and acknowledgements of none.
+    /// PING beyond the sent DATA frames, by which round trips are measured; and acknowledgements of none.
     Ping,
     /// SETTINGS, and acknowledgements of none.
     Settings,
@@ -79,13 +81,13 @@ pub enum Glitch {
     EmptyData,
     /// DATA of a few bytes.
     TinyData,
-    /// WINDOW_UPDATE beyond what was sent.
+    /// WINDOW_UPDATE beyond a multiple of the sent DATA frames.
     WindowUpdate,
-    /// A closed window that opens by a few bytes, so that each costs a frame (CVE-2019-9511).
+    /// A closed window that opens by a few bytes, so that each such step costs a frame (CVE-2019-9511).
     TinyWindow,
     /// PRIORITY.
     Priority,
-    /// Frames of streams that have ended or were reset, and heads of those that come behind this side's GOAWAY.
+    /// Frames of streams that have ended or were reset, and heads that come after this side's GOAWAY.
     ClosedStream,
     /// GOAWAY.
     GoAway,
@@ -114,7 +116,7 @@ impl Glitch {
         }
     }
 
-    /// How often it may happen in a [`PERIOD`].
+    /// Number that is allowed in a [`PERIOD`].
     const fn allowed(self) -> u32 {
         match self {
             Glitch::Ping | Glitch::EmptyData => 100,
@@ -127,10 +129,10 @@ impl Glitch {
     }
 }
 
-/// DATA below is tiny, but for the last of a stream.
+/// DATA of fewer bytes is tiny, but for the last of a stream.
 pub(super) const TINY_BYTES: usize = 16;
 
-/// A window below is tiny, where it was closed.
+/// A window of fewer bytes is tiny, where it was closed.
 pub(super) const TINY_WINDOW_BYTES: i64 = 128;
 
 /// The time after which frames of no use are forgotten.
@@ -138,7 +140,7 @@ const PERIOD: Duration = Duration::from_secs(10);
 
 const KINDS: usize = Glitch::Unknown as usize + 1;
 
-/// Counts what a peer does.
+/// Counters of a peer's behaviour.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Budgets {
     since: Option<Instant>,

@@ -8,7 +8,7 @@ use super::settings::FRAME_BYTES;
 use super::stream::{Past, Reset};
 use std::time::Instant;
 
-/// How far the input has come.
+/// Progress of the input.
 #[derive(Debug)]
 pub(super) struct Progress {
     stage: Stage,
@@ -19,7 +19,7 @@ pub(super) struct Progress {
     pub(super) heading: Option<Heading>,
 }
 
-/// What the block in [`Progress::block`] belongs to.
+/// Stream and flags of the block in [`Progress::block`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heading {
     pub(super) id: u32,
@@ -35,10 +35,10 @@ enum Stage {
     Preface(usize),
     Header,
     Payload(Header),
-    /// DATA, whose payload is not waited for.
+    /// DATA, which is handled before its payload is there.
     Padding(Header),
     Data(Part),
-    /// The rest of a frame that nobody wants.
+    /// The rest of a frame that is ignored.
     Skip(usize),
 }
 
@@ -71,17 +71,17 @@ impl Progress {
     }
 }
 
-/// Where a frame of a stream belongs.
+/// State of the stream that a frame belongs to.
 pub(super) enum Place {
     Open,
-    /// This side has reset it: what was on its way is ignored.
+    /// This side has reset it: frames that were on their way are ignored.
     Ignored,
     Closed,
     Idle,
 }
 
 impl Connection {
-    /// Takes bytes that came. Says how many were used, and the next event; without one, all were.
+    /// Takes received bytes. Returns how many were used, and the next event; without an event, all were.
     pub fn receive(&mut self, input: &[u8], now: Instant) -> (usize, Option<Event>) {
         let mut used = 0;
         self.now = Some(now);
@@ -386,7 +386,7 @@ impl Connection {
     }
 }
 
-/// Whether bytes that were waited for are all there, and where.
+/// Bytes that were waited for: whether they are all there, and their place.
 enum Whole {
     Partial,
     Held,

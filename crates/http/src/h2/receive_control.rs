@@ -9,7 +9,7 @@ use super::settings::WINDOW;
 use super::stream::Reset;
 use std::time::Instant;
 
-/// PING and WINDOW_UPDATE frames that are no oddity before any DATA was sent.
+/// PING and WINDOW_UPDATE frames that are tolerated before any DATA was sent.
 const FREE_FRAMES: u64 = 8;
 
 impl Connection {
@@ -47,8 +47,8 @@ impl Connection {
                 if has_ended {
                     return Ok(());
                 }
-                // RFC 9113 section 8.1: after a whole answer, a server may say that it needs no more of the request. The code is
-                // about the request: HAProxy says CANCEL.
+                // RFC 9113 section 8.1: after a whole response, a server may signal that it needs no more of the request.
+                // The code concerns the request: HAProxy sends CANCEL.
                 if stream.peer_ended && !self.is_server {
                     self.events.push_back(Event::Reset { id: header.id, code, by_peer: true });
                     return Ok(());
@@ -116,7 +116,7 @@ impl Connection {
         self.is_confirmed = true;
         if less > 0 {
             self.streams.iter_mut().for_each(|stream| stream.receive_window -= less);
-            // What was consumed under the larger window is credited now: nothing else may come to ask for it.
+            // Bytes that were consumed under the larger window are credited now: no later event may ask for it.
             let ids: Vec<u32> = self.streams.iter_mut().map(|stream| stream.id).collect();
             ids.into_iter().for_each(|id| self.consume(id, 0));
         }

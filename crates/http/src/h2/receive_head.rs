@@ -93,7 +93,7 @@ impl Connection {
         self.count(Glitch::ClosedStream, now)
     }
 
-    /// Reads a block for the sake of the table. It may not become larger than one that is wanted.
+    /// Reads a block for the sake of the table. It may not become larger than a block of an open stream.
     fn discard(&mut self, block: &[u8]) -> Result<(), Failure> {
         match self.reader.discard(&mut self.decoder, block, &self.limits) {
             Ok(()) => Ok(()),
@@ -105,7 +105,7 @@ impl Connection {
     /// A client opens a stream.
     fn open(&mut self, heading: Heading, block: &[u8], now: Instant) -> Result<(), Failure> {
         let Heading { id, end, .. } = heading;
-        // What comes behind this side's GOAWAY is not answered: the client knows.
+        // A head after this side's GOAWAY is not answered: the client knows.
         if self.last_taken.is_some_and(|last| id > last) {
             return self.ignore(block, now);
         }
@@ -136,11 +136,11 @@ impl Connection {
             self.expect_body(id);
         }
         self.events.push_back(event);
-        // An answer costs more than such a head, however short its block is.
+        // A response costs more than such a head, however short its block is.
         if matches!(event, Event::TooLarge { .. }) { self.count_unfinished() } else { Ok(()) }
     }
 
-    /// A server answers.
+    /// A server responds.
     fn answer(&mut self, heading: Heading, block: &[u8]) -> Result<(), Failure> {
         let Heading { id, end, .. } = heading;
         let method = self.streams.find(id).map_or(&b"GET"[..], |stream| stream.asked.method());

@@ -1,4 +1,4 @@
-//! What this side sends: heads, data, trailers.
+//! Sending side: heads, data, trailers.
 
 use super::connection::Connection;
 use super::error::Code;
@@ -8,7 +8,7 @@ use super::stream::{Asked, Stream};
 use crate::h1::target::without_userinfo;
 use terse_message::{Fields, Known, KnownSet, Request, Response};
 
-/// Why a request cannot be sent on this connection.
+/// Reason why a request cannot be sent on this connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unavailable {
     /// As many streams are open as the server allows.
@@ -18,18 +18,19 @@ pub enum Unavailable {
 }
 
 impl Connection {
-    /// How many streams a client may have open: as the server's SETTINGS and its own limits have it.
+    /// Most streams that a client may have open: the least of the server's SETTINGS and its own limits.
     pub fn most_streams(&self) -> u32 {
         self.peer.concurrent_streams.min(self.limits.concurrent_streams)
     }
 
-    /// How many streams more a client may open.
+    /// Number of further streams that a client may open.
     pub fn free_streams(&self) -> usize {
         let most = usize::try_from(self.most_streams()).unwrap_or(usize::MAX);
         if self.is_going() || self.is_server { 0 } else { most.saturating_sub(self.streams.len()) }
     }
 
-    /// Opens a stream with a request, by the `scheme` of the connection that it came on, whatever its target says; `end` where no body follows. `protocol` makes a CONNECT an extended one (RFC 8441), which
+    /// Opens a stream with a request; `end` where no body follows. `scheme` is that of the connection that the request came
+    /// on, whatever its target has. `protocol` makes a CONNECT an extended one (RFC 8441), which
     /// [`super::Settings::extended_connect`] must allow.
     pub fn send_request(
         &mut self,
@@ -71,8 +72,8 @@ impl Connection {
         Ok(id)
     }
 
-    /// Appends an answer's head, `end` where no body follows; interim ones (1xx) before it. False where the stream takes none, and
-    /// for 101.
+    /// Appends a response's head, `end` where no body follows; interim ones (1xx) before it. False where the stream takes
+    /// none, and for 101.
     pub fn send_response(&mut self, id: u32, response: &Response, end: bool) -> bool {
         let is_interim = response.status < 200;
         // There is no other protocol to change to (RFC 9113 section 8.6).
@@ -92,7 +93,8 @@ impl Connection {
         true
     }
 
-    /// How many bytes of data a stream can send now. Where that is none for want of window, [`super::Event::WindowOpened`] tells when.
+    /// Bytes of data that a stream can send now. Where that is 0 for want of window, [`super::Event::WindowOpened`] tells
+    /// when.
     pub fn capacity_of(&mut self, id: u32) -> usize {
         let free = self.limits.output_bytes.saturating_sub(self.out.len() - self.written);
         let shared = self.send_window;
@@ -108,8 +110,8 @@ impl Connection {
         usize::try_from(stream.send_window.min(shared)).unwrap_or(0).min(free)
     }
 
-    /// How many bytes of data all streams together can send now: the output's room within the connection's window. Where that is
-    /// closed, [`super::Event::WindowOpened`] of stream 0 tells when it opens.
+    /// Bytes of data that all streams together can send now: the output's room within the connection's window. Where that
+    /// is closed, [`super::Event::WindowOpened`] of stream 0 tells when it opens.
     pub fn room(&mut self) -> usize {
         if self.send_window <= 0 {
             self.is_blocked = true;
@@ -118,7 +120,7 @@ impl Connection {
         free.min(usize::try_from(self.send_window).unwrap_or(0))
     }
 
-    /// How many bytes of data the peer takes of a stream, whatever room there is; of stream 0, of all together.
+    /// Bytes of data that the peer takes of a stream, whatever room there is; of stream 0, of all together.
     pub fn window(&self, id: u32) -> usize {
         let window = if id == 0 { self.send_window } else { self.streams.find(id).map_or(0, |stream| stream.send_window) };
         usize::try_from(window).unwrap_or(0)
@@ -136,8 +138,8 @@ impl Connection {
         self.streams.get(id).filter(|stream| !has_failed && stream.can_send_data(is_server))
     }
 
-    /// Appends data of a stream, as much as its windows and the output have room for; says how much. `end` ends the stream behind all of
-    /// it, which needs no room.
+    /// Appends data of a stream, as much as its windows and the output have room for; returns the number of bytes. `end`
+    /// ends the stream after all of it, which needs no room.
     pub fn send_data(&mut self, id: u32, data: &[u8], end: bool) -> usize {
         let most = self.peer.frame_bytes as usize;
         let taken = self.capacity_of(id).min(data.len());
@@ -159,7 +161,7 @@ impl Connection {
         taken
     }
 
-    /// Ends a stream with fields behind its body, but for those that say how long it is. False where it takes none.
+    /// Ends a stream with trailers after its body, without those that give a length. False where it takes none.
     pub fn send_trailers(&mut self, id: u32, trailers: &Fields) -> bool {
         let Some(stream) = self.sending(id) else { return false };
         stream.we_ended = true;
@@ -207,7 +209,7 @@ impl Connection {
 /// A larger frame would keep others waiting.
 const FRAME_MOST: usize = 16_384;
 
-/// The authority, without credentials (RFC 9113 section 8.3.1), where somebody is named.
+/// The authority, without credentials (RFC 9113 section 8.3.1), where a host is named.
 fn authority(request: &Request) -> Option<&[u8]> {
     request.authority().map(without_userinfo).filter(|authority| !authority.is_empty())
 }
@@ -217,7 +219,7 @@ fn path(request: &Request) -> &[u8] {
     let rest = request.scheme().and_then(|scheme| request.target().get(scheme.len() + 3..));
     match rest {
         Some(rest) if request.method() == b"OPTIONS" && memchr::memchr2(b'/', b'?', rest).is_none() => b"*",
-        // What a rule has made no path of stays none: its server refuses it.
+        // A target that a rule has made no path of stays none: its server refuses it.
         None if !matches!(request.target(), [] | [b'/' | b'?', ..]) => request.target(),
         _ => match request.path_and_query() {
             b"" => b"/",
@@ -226,8 +228,8 @@ fn path(request: &Request) -> &[u8] {
     }
 }
 
-/// Appends fields, names in small letters, without those that belong to a connection of HTTP/1.1 (RFC 9113 section 8.2.2), and without the
-/// Host, which is `:authority`.
+/// Appends fields, names in small letters, without those that belong to a connection of HTTP/1.1 (RFC 9113 section 8.2.2),
+/// and without the Host, which is `:authority`.
 fn fields(encoder: &mut Encoder, fields: &Fields, out: &mut Vec<u8>) {
     let has_hop = fields.may_have(HOP);
     let mut small = [0; SMALL_BYTES];

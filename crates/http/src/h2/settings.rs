@@ -4,12 +4,12 @@ use super::error::{Code, Failure};
 use super::frame::{ID_MOST, Kind, header};
 use super::limits::Limits;
 
-/// What the peer has said of itself.
+/// Settings of the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// The bytes of the table that its decoder has.
     pub header_table_bytes: u32,
-    /// How many streams this side may open at a time.
+    /// Streams that this side may open at a time.
     pub concurrent_streams: u32,
     /// The window that a stream begins with.
     pub initial_window: u32,
@@ -32,10 +32,10 @@ impl Default for Settings {
     }
 }
 
-/// The window of a stream and of the connection before anything is said.
+/// The window of a stream and of the connection before any SETTINGS.
 pub(super) const WINDOW: u32 = 65_535;
 
-/// The largest payload before anything is said, and the largest this side takes.
+/// The largest payload before any SETTINGS, and the largest that this side takes.
 pub(super) const FRAME_BYTES: usize = 16_384;
 
 const HEADER_TABLE_SIZE: u16 = 1;
@@ -47,8 +47,8 @@ const MAX_HEADER_LIST_SIZE: u16 = 6;
 const ENABLE_CONNECT_PROTOCOL: u16 = 8;
 
 impl Settings {
-    /// Takes the payload of a frame from a peer that is a server, or a client. Each size of the table is told: of several, the least counts,
-    /// too (RFC 7541 section 4.2).
+    /// Takes the payload of a frame from a peer that is a server, or a client. Each size of the table is passed to
+    /// `resize`: of several, the least counts, too (RFC 7541 section 4.2).
     pub(super) fn read(&mut self, payload: &[u8], from_server: bool, mut resize: impl FnMut(usize)) -> Result<(), Failure> {
         for &[a, b, value @ ..] in payload.as_chunks::<6>().0 {
             let value = u32::from_be_bytes(value);
@@ -79,7 +79,7 @@ impl Settings {
     }
 }
 
-/// Appends what this side says of itself.
+/// Appends the settings of this side.
 pub(super) fn announce(limits: &Limits, is_server: bool, out: &mut Vec<u8>) {
     let ours = if is_server {
         [

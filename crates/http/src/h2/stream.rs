@@ -13,24 +13,24 @@ use std::collections::VecDeque;
 use std::time::Instant;
 use terse_message::Fields;
 
-/// One stream, from its head until it is released.
+/// A stream, from its head until it is released.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) id: u32,
-    /// What this side may still send.
+    /// Bytes that this side may still send.
     pub(super) send_window: i64,
-    /// What the peer may still send.
+    /// Bytes that the peer may still send.
     pub(super) receive_window: i64,
-    /// What the peer may send ahead of the reader.
+    /// Bytes that the peer may send ahead of the reader.
     pub(super) window: i64,
-    /// When the window was last opened by its half.
+    /// Time when the window was last opened by its half.
     pub(super) opened_at: Option<Instant>,
     /// Received, and not consumed yet.
     pub(super) unconsumed: usize,
     /// Received, and not taken yet.
     pub(super) received: Vec<u8>,
     pub(super) trailers: Option<Box<Fields>>,
-    /// What must still come by the head's `Content-Length`.
+    /// Bytes that must still come by the head's `Content-Length`.
     pub(super) expected: Option<u64>,
     pub(super) reset: Option<Reset>,
     pub(super) peer_ended: bool,
@@ -46,7 +46,7 @@ pub(super) struct Stream {
     pub(super) is_blocked: bool,
 }
 
-/// What a request asks for, as far as the answer's length depends on it.
+/// Kind of a request, as far as the response's length depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Asked {
     Head,
@@ -102,7 +102,7 @@ impl Stream {
         }
     }
 
-    /// What the peer may be told to send more, in bytes.
+    /// Bytes that the peer may be allowed to send more.
     pub(super) fn room(&self) -> i64 {
         self.window - self.unconsumed as i64 - self.receive_window
     }
@@ -111,7 +111,7 @@ impl Stream {
         self.reset.is_none() && !self.we_ended
     }
 
-    /// Behind a head: a client's opens the stream.
+    /// Whether its head was sent: a client's opens the stream.
     pub(super) fn can_send_data(&self, is_server: bool) -> bool {
         self.can_send() && (self.is_answered || !is_server)
     }
@@ -121,16 +121,16 @@ impl Stream {
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     open: VecDeque<Stream>,
-    /// The place of the stream that was last looked for: it is often the next one, too.
+    /// The index of the stream that was last looked for: it is often the next one, too.
     last: Cell<usize>,
     /// Those that have ended, and those that this side has reset: many of the former must not push out the latter.
     ended: VecDeque<u32>,
     reset: VecDeque<u32>,
-    /// The highest that is not remembered any more.
+    /// The highest stream that is not remembered any more.
     forgotten: u32,
 }
 
-/// What is known of a stream that is not open.
+/// Past of a stream that is not open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Past {
     Ended,
@@ -165,7 +165,7 @@ impl Streams {
         }
     }
 
-    /// Ids come in steps of two: without streams that have ended between them, the place is known.
+    /// Ids come in steps of two: without streams that have ended between them, the index is known.
     fn search(&self, id: u32) -> Option<usize> {
         let first = self.open.front()?.id;
         let guess = (id.checked_sub(first)? / 2) as usize;
@@ -198,7 +198,7 @@ impl Streams {
         self.open.iter_mut()
     }
 
-    /// Bytes of memory for open streams, used or reserved, but for what they have received.
+    /// Bytes of memory for open streams, used or reserved, but for their received data.
     pub(super) fn capacity(&self) -> usize {
         self.open.capacity() * size_of::<Stream>()
     }
@@ -216,7 +216,7 @@ impl Streams {
         past.push_back(id);
     }
 
-    /// What is known of a stream that is neither open nor idle.
+    /// The past of a stream that is neither open nor idle.
     pub(super) fn past(&self, id: u32) -> Past {
         if self.reset.contains(&id) {
             Past::Reset

@@ -52,7 +52,7 @@ fn what_is_no_line() {
     assert_eq!(read(long.replace("\r\n", "x\r\n").as_bytes()), Err(Wrong::TooLong));
 }
 
-/// A head of version 2 with these bytes behind the signature, its length written.
+/// A head of version 2 with these bytes after the signature, its length written.
 fn binary(start: [u8; 2], rest: &[u8]) -> Vec<u8> {
     let mut head = b"\r\n\r\n\0\r\nQUIT\n".to_vec();
     head.extend_from_slice(&start);
@@ -89,7 +89,7 @@ fn heads_of_version_2() {
     assert_eq!(read(&binary([0x11, 0x11], &ipv4)), Err(Wrong::NoHead));
 }
 
-/// What need not be known is passed over by its length.
+/// Blocks that need not be known are passed over by their length.
 #[test]
 fn blocks_that_are_passed_over() {
     let (ipv4, ipv6) = ([3, 0, 4, 1, 127, 0, 0, 2, 0, 42, 5, 57], [9; 36]);
@@ -164,7 +164,7 @@ proptest! {
             prop_assert_eq!(parse(&head[..end]), Ok(None));
         }
         if checksum {
-            // A wrong byte behind the addresses is seen, whatever it is.
+            // A wrong byte after the addresses is seen, whatever it is.
             let mut broken = head.clone();
             let at = 16 + flip.index(head.len() - 16);
             broken[at] ^= 1;

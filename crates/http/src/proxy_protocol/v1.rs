@@ -3,7 +3,7 @@
 use super::{Announced, Ends, Wrong, in_one_family};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// What it begins with.
+/// Start of the head.
 pub(super) const START: &[u8] = b"PROXY ";
 /// The longest line, with its end.
 const MOST_BYTES: usize = 107;
@@ -14,13 +14,13 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<(usize, Announced)>, Wrong> {
         return if bytes.len() >= MOST_BYTES { Err(Wrong::TooLong) } else { Ok(None) };
     };
     let line = line[..end].strip_suffix(b"\r").ok_or(Wrong::Malformed)?;
-    // What is no UTF-8 is no address, and what follows UNKNOWN does not matter.
+    // Bytes that are not UTF-8 are no address, and the text after UNKNOWN does not matter.
     let line = String::from_utf8_lossy(line);
     let mut words = line.split(' ').skip(1);
     let addresses = match words.next() {
         Some("TCP4") => Some(pair(words, |ip| ip.parse::<Ipv4Addr>().ok().map(IpAddr::V4))?),
         Some("TCP6") => Some(pair(words, |ip| ip.parse::<Ipv6Addr>().ok().map(IpAddr::V6))?),
-        // What follows is not looked at: the text of the protocol asks for that.
+        // The text that follows is not read: the protocol's document asks for that.
         Some("UNKNOWN") => None,
         _ => return Err(Wrong::Protocol),
     };

@@ -1,13 +1,14 @@
 //! Version 2.
 //!
 //! ```text
-//!   0  signature (12)    12 version and command   13 family and transport   14 length of what follows (2)
+//!   0  signature (12)    12 version and command   13 family and transport   14 length of the rest (2)
 //!  16  addresses and ports (12 for IPv4, 36 for IPv6, 216 for unix sockets)
 //!      fields: type (1), length (2), value
 //! ```
 //!
-//! What a receiver need not know is passed over by its length: all of `LOCAL`, whatever its family, and families without an address
-//! of TCP. Fields are looked for behind addresses of such a family; what are none there is passed over, too.
+//! Parts that a receiver need not know are passed over by their length: all of `LOCAL`, whatever its family, and families
+//! without an address of TCP. Fields are looked for after addresses of such a family; bytes that are no fields there are
+//! passed over, too.
 
 use super::{Announced, Ends, Wrong, begins_alike, in_one_family, kind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -26,7 +27,7 @@ const IPV6_BYTES: usize = 36;
 const UNIX_BYTES: usize = 216;
 /// A field's type and length.
 const FIELD_HEAD: usize = 3;
-/// HAProxy's limits of what is kept of a field.
+/// HAProxy's limits of the kept bytes of a field.
 const MOST_VALUE_BYTES: usize = 1024;
 const MOST_AUTHORITY_BYTES: usize = 255;
 const MOST_ID_BYTES: usize = 128;
@@ -59,7 +60,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<(usize, Announced)>, Wrong> {
     Ok(Some((length, Announced { addresses, fields: fields.into() })))
 }
 
-/// How many bytes the addresses of a family and a transport have; nothing for one that the protocol does not know.
+/// Bytes of the addresses of a family and a transport; `None` for one that the protocol does not know.
 fn address_bytes(family: u8) -> Option<usize> {
     match (family >> 4, family & 0xf) {
         (_, 3..) => None,
@@ -71,7 +72,7 @@ fn address_bytes(family: u8) -> Option<usize> {
     }
 }
 
-/// A head that says nothing of addresses. A checksum that is wrong is an error here, too.
+/// A head without addresses. A checksum that is wrong is an error here, too.
 fn passed_over(head: &[u8], addresses: usize) -> Result<Option<(usize, Announced)>, Wrong> {
     let fields = head.get(FIXED + addresses..).filter(|fields| Fields(fields).all(|field| field.is_ok())).unwrap_or_default();
     let fields = match check_fields(head, fields) {
@@ -100,7 +101,7 @@ fn check_fields(head: &[u8], fields: &[u8]) -> Result<(), Wrong> {
             _ => {}
         }
         if field_kind == kind::CRC32C {
-            // Each would be a pass over the whole head; one says it all.
+            // Each would be a pass over the whole head; a single one is enough.
             if std::mem::replace(&mut checked, true) {
                 return Err(Wrong::Checksum);
             }
@@ -178,7 +179,7 @@ impl Writer {
         Writer { head, checksum_at: None }
     }
 
-    /// Adds a field; one that would make the head longer than a length can say is left out.
+    /// Adds a field; a field that would make the head longer than its length can tell is left out.
     pub fn field(&mut self, kind: u8, value: &[u8]) {
         let room = usize::from(u16::MAX) + FIXED;
         if let Ok(length) = u16::try_from(value.len())

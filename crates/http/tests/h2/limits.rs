@@ -1,4 +1,4 @@
-//! What a peer may do, and where it ends.
+//! Limits of a peer's behaviour, and the end of a connection beyond them.
 
 use crate::peer::*;
 use std::time::Duration;
@@ -180,7 +180,7 @@ fn errors_that_make_a_server_reset_are_counted() {
     }
 }
 
-/// Sends the same until the connection fails; says how often, and for what.
+/// Sends the same bytes until the connection fails; returns how often, and the glitch.
 fn flood(peer: &mut Peer, mut bytes: impl FnMut(u32) -> Vec<u8>) -> (u32, Option<Glitch>) {
     for times in 1..30_000 {
         let events = peer.send(&bytes(times));
@@ -212,7 +212,7 @@ fn frames_of_streams_that_were_reset_are_counted() {
             assert_eq!(flood(&mut peer, |_| frame.clone()), (times, Some(glitch)), "{release}");
         }
     }
-    // Heads that come behind GOAWAY open nothing.
+    // Heads that come after GOAWAY open nothing.
     let mut peer = Peer::of_server(Limits::default());
     peer.connection.goaway(Code::NO_ERROR);
     let late = |times: u32| frame(HEADERS, END_HEADERS | END_STREAM, times * 2 + 1, b"\x82\x86");

@@ -69,7 +69,7 @@ fn answers_without_a_body() {
         pair.client.take_response(&mut got);
         assert_eq!(got.body, body, "{status}");
     }
-    // One that says five bytes and has none.
+    // A request that announces five bytes and has none.
     let mut pair = Pair::new();
     let id = pair.client.send_request(&request(b"GET", b"/", &[("host", "h")]), b"http", None, true).unwrap();
     pair.ask();
@@ -122,7 +122,7 @@ fn a_goaway_refuses_what_it_did_not_take() {
     assert_eq!(pair.answer(), [Event::Response { id: first, end: true }]);
 }
 
-/// Whatever the code: an answer that has its end is whole.
+/// Whatever the code: a response that has its end is whole.
 #[test]
 fn an_early_answer_and_a_reset() {
     for code in [Code::NO_ERROR, Code::CANCEL, Code::INTERNAL_ERROR] {

@@ -120,7 +120,7 @@ pub(crate) fn with<'a>(head: &[(&'a str, &'a str)], more: &[(&'a str, &'a str)])
     [head, more].concat()
 }
 
-/// Two connections of ours, and what they say.
+/// Two connections of ours, and their events.
 pub(crate) struct Pair {
     pub(crate) client: Connection,
     pub(crate) server: Connection,

@@ -122,7 +122,7 @@ fn section_5_2_windows_bound_what_a_stream_holds() {
         let windows = peer.output().into_iter().filter(|(kind, _, of, _)| *kind == WINDOW_UPDATE && *of == 0);
         windows.map(|(_, _, _, by)| i64::from(u32::from_be_bytes(by.try_into().unwrap()))).sum::<i64>()
     };
-    // A stream that nobody reads stops no other while the budget lasts.
+    // A stream that is not read stops no other while the budget lasts.
     assert!(fill(&mut peer, 1) > 0);
     fill(&mut peer, 3);
     assert_eq!(peer.failure(), None);
@@ -136,7 +136,7 @@ fn section_5_2_windows_bound_what_a_stream_holds() {
     assert_eq!(windows, [(WINDOW_UPDATE, 5, 100_000), (WINDOW_UPDATE, 0, 100_000)]);
     peer.send(&frame(DATA, 0, 1, b"x"));
     assert!(peer.events.contains(&Event::Reset { id: 1, code: Code::FLOW_CONTROL_ERROR, by_peer: false }));
-    // What the stream held is free again, and its reader may be late.
+    // The stream's share is free again, and its reader may be late.
     assert!(peer.output().iter().any(|(kind, _, id, _)| *kind == WINDOW_UPDATE && *id == 0));
     peer.connection.consume(1, 1_000_000);
     peer.connection.release(1, Code::CANCEL);
@@ -170,7 +170,7 @@ fn more_window_is_given_on_demand() {
     let windows: Vec<_> = peer.output().into_iter().filter(|(kind, _, id, _)| *kind == WINDOW_UPDATE && *id == 1).collect();
     assert_eq!(windows, [(WINDOW_UPDATE, 0, 1, (50_000u32 - 5_535).to_be_bytes().to_vec())]);
     peer.connection.want(1, 50_000);
-    // What is consumed then is granted already.
+    // Bytes consumed then are granted already.
     peer.connection.consume(1, 20_000);
     assert_eq!(peer.output(), []);
 }
@@ -187,7 +187,7 @@ fn section_5_1_2_streams_count_until_they_are_released() {
     assert!(peer.head(7, END_STREAM, &GET).is_empty());
     peer.connection.release(1, Code::NO_ERROR);
     assert_eq!(peer.head(9, END_STREAM, &GET), [Event::Request { id: 9, end: true }]);
-    // What was on its way is ignored.
+    // Frames that were on their way are ignored.
     peer.connection.release(3, Code::CANCEL);
     assert!(peer.head(3, END_STREAM, &[("x", "y")]).is_empty());
     assert_eq!(peer.failure(), None);
@@ -204,7 +204,7 @@ fn section_6_8_a_drain_takes_what_is_on_its_way() {
     assert_eq!(peer.send(&frame(PING, ACK, 0, b"draining")), [Event::Pong]);
     peer.connection.goaway(Code::NO_ERROR);
     assert_eq!(peer.output(), [(GOAWAY, 0, 0, [3u32.to_be_bytes(), [0; 4]].concat())]);
-    // One that comes late is not taken, but is read: the table goes on.
+    // A head that comes late is not taken, but is read: the table goes on.
     assert!(peer.head(5, 0, &with(&GET, &[("x-a", "1")])).is_empty());
     assert!(peer.send(&frame(DATA, END_STREAM, 5, b"late")).is_empty());
     assert!(!peer.connection.is_finished());
@@ -357,7 +357,7 @@ fn a_reader_that_keeps_up_gets_a_wider_window() {
         widest = widest.max(window);
     }
     assert_eq!(widest, 512 * 1024);
-    // Half of the budget is shared: another has what is left of it, which is its first window.
+    // Half of the budget is shared: another stream has the rest of it, which is its first window.
     peer.head(3, 0, &POST);
     assert_eq!(opened_by(&mut peer, 3), 0);
 }
@@ -402,7 +402,7 @@ fn streams_that_are_not_read_leave_room_for_others() {
     assert_eq!(windows[9..], [16_384; 23]);
 }
 
-/// What HAProxy takes, or answers with 400, is reset by default (RFC 9113 section 8.1.1).
+/// Heads that HAProxy takes, or answers with 400, are reset by default (RFC 9113 section 8.1.1).
 #[test]
 fn haproxys_reading_is_looser() {
     const REQUEST: [(&str, &str); 4] = [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "h")];
@@ -435,7 +435,7 @@ fn haproxys_reading_is_looser() {
         let mut strict = Peer::of_server(Limits::default());
         assert!(matches!(strict.head(1, END_STREAM, &head)[..], [Event::Malformed { id: 1, .. }, ..]), "{head:?}");
     }
-    // Nothing but blanks is cut off, and nothing of them stays.
+    // Only blanks are cut off, and nothing of them stays.
     for (name, value, line) in [
         ("a", "\r\n\r\nGET /other HTTP/1.1", None),
         ("a", "b\r\n", None),

@@ -1,4 +1,4 @@
-//! No split of the input changes what is said.
+//! No split of the input changes the events.
 
 use crate::peer::*;
 use proptest::prelude::*;

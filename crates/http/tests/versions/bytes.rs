@@ -31,7 +31,7 @@ fn http2_takes_these_bytes_and_no_others() {
         ("value's start", Box::new(move |b| field(b"x".to_vec(), vec![b, b'y'])), |b| is_text(b) && b != b' ' && b != b'\t'),
         ("value's end", Box::new(move |b| field(b"x".to_vec(), vec![b'x', b])), |b| is_text(b) && b != b' ' && b != b'\t'),
         ("method", Box::new(|b| replaced(":method", vec![b'G', b, b'T'])), is_token),
-        // RFC 3986, and what browsers send without escapes.
+        // RFC 3986, and the bytes that browsers send without escapes.
         ("path", Box::new(|b| replaced(":path", vec![b'/', b, b'x'])), |b| matches!(b, b'!'..=b'~') && b != b'#'),
         ("authority", Box::new(|b| replaced(":authority", vec![b'a', b, b'c'])), |b| {
             b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%".contains(&b)

@@ -1,6 +1,6 @@
 //! The cases of `corpus.txt`.
 
-/// One case.
+/// A case of the corpus.
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) to_http2: bool,
@@ -10,9 +10,9 @@ pub(crate) struct Case {
 }
 
 pub(crate) enum Expected {
-    /// What goes out, without line ends.
+    /// Lines of the forwarded message, without line ends.
     Lines(Vec<String>),
-    /// Why nothing does.
+    /// Reason why it is not forwarded.
     Refused(String),
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn read(text: &str) -> Vec<Case> {
     cases
 }
 
-/// What a text with escapes stands for.
+/// Bytes of a text with escapes.
 fn bytes(text: &str) -> Vec<u8> {
     let (mut out, mut rest) = (Vec::new(), text.bytes());
     while let Some(byte) = rest.next() {

@@ -1,7 +1,7 @@
 //! Messages from one version to the other: each case of `corpus.txt`, and each byte at each place.
 //!
-//! HTTP/2 comes from frames that are written by hand, and what we write is read by the crate `hpack`. What passes goes there and back:
-//! the other version reads the same message.
+//! HTTP/2 comes from frames that are written by hand, and the frames that we write are read by the crate `hpack`. A message
+//! that passes goes there and back: the other version reads the same message.
 
 mod bytes;
 mod cases;
@@ -17,7 +17,7 @@ fn each_case_becomes_what_it_must() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What became of a case that is not as it must.
+/// Failure of a case that is not as it must be.
 fn wrong(case: &Case) -> Option<String> {
     let became = match (case.to_http2, &*case.kind) {
         (false, "request") => wire::request_to_http1(&case.pairs(), true),

@@ -6,7 +6,7 @@ use terse_http::h1::{Parsed, encode, head::parse_trailers, parse_request, parse_
 use terse_http::h2::{Connection, Event, Limits, PREFACE};
 use terse_message::{BodyLength, Fields, Persistence, Request, Response};
 
-/// A message that goes on, or why it does not.
+/// A message that is forwarded, or the reason why it is not.
 pub(crate) type Became<T> = Result<T, String>;
 
 const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
@@ -18,7 +18,7 @@ const END_HEADERS: u8 = 4;
 pub(crate) fn request_to_http1(pairs: &Pairs, ends: bool) -> Became<Vec<String>> {
     let request = read_request(&literal(pairs), ends)?;
     let bytes = write_request(request.clone());
-    // The next reader finds the same message, and nothing behind it.
+    // The next reader finds the same message, and no other after it.
     let mut read = Request::default();
     assert_eq!(parse_request(&bytes, &mut read), Ok(Parsed::Complete(bytes.len())), "{}", bytes.escape_ascii());
     assert_eq!((read.method(), read.target()), (request.method(), request.target()));
@@ -79,7 +79,7 @@ pub(crate) fn response_to_http2(head: &[u8], method: &str) -> Became<Pairs> {
     Ok(decode(&block))
 }
 
-/// Fields behind a body of HTTP/2 as they go behind chunks.
+/// Fields after a body of HTTP/2 as they are forwarded after chunks.
 pub(crate) fn trailers_to_http1(pairs: &Pairs) -> Became<Vec<String>> {
     let mut connection = server(&literal(&crate::cases::start("POST")), false).0;
     match receive(&mut connection, &frame(END_STREAM, &literal(pairs))) {
@@ -94,7 +94,7 @@ pub(crate) fn trailers_to_http1(pairs: &Pairs) -> Became<Vec<String>> {
     Ok(lines(&bytes))
 }
 
-/// Fields behind chunks as they go behind a body of HTTP/2.
+/// Fields after chunks as they are forwarded after a body of HTTP/2.
 pub(crate) fn trailers_to_http2(head: &[u8]) -> Became<Pairs> {
     let mut trailers = Fields::default();
     parse_trailers(head, &mut trailers).map_err(|malformed| malformed.name().to_owned())?;
@@ -170,7 +170,7 @@ fn read_response(block: &[u8], method: &str) -> Became<Response> {
     }
 }
 
-/// A server that a head opens a stream of, and what it says of it.
+/// A server with a stream opened by a head, and the event of it.
 fn server(block: &[u8], ends: bool) -> (Connection, Option<Event>) {
     let mut connection = Connection::server(Limits::default());
     assert_eq!(receive(&mut connection, &[PREFACE, SETTINGS].concat()), Some(Event::Settings));

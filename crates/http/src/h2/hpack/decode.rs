@@ -5,15 +5,15 @@ use super::table::Table;
 use super::{TABLE_BYTES, huffman, integer};
 use std::ops::Range;
 
-/// The decoder of one connection.
+/// Decoder of a connection.
 #[derive(Debug)]
 pub struct Decoder {
     pub(super) table: Table,
-    /// What this side has announced.
+    /// Table size that this side has announced.
     most: usize,
 }
 
-/// Where a field lies in the buffer: `name: value CR LF`.
+/// Place of a field in the buffer: `name: value CR LF`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Its name.
@@ -24,7 +24,7 @@ pub struct Line {
     pub never_indexed: bool,
 }
 
-/// Why a block is not read to its end.
+/// Reason why a block is not read to its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
     /// It is no block: COMPRESSION_ERROR.
@@ -120,7 +120,7 @@ fn static_line(index: usize) -> &'static [u8] {
     &bytes[usize::from(start)..usize::from(ends[index])]
 }
 
-/// All of them, one behind the other, and where each ends.
+/// All of them, one after the other, and the end of each.
 static STATIC_LINES: ([u8; STATIC_BYTES], [u16; STATIC.len()]) = {
     let (mut bytes, mut ends) = ([0; STATIC_BYTES], [0; STATIC.len()]);
     let (mut at, mut i) = (0, 0);

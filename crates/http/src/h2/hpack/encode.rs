@@ -4,7 +4,7 @@ use super::facts::STATIC;
 use super::table::{Match, Table, hashes};
 use super::{TABLE_BYTES, huffman, integer};
 
-/// The encoder of one connection. What it has appended must be sent, in its order.
+/// Encoder of a connection. The blocks that it has appended must be sent, in their order.
 #[derive(Debug, Default)]
 pub struct Encoder {
     pub(super) table: Table,
@@ -23,7 +23,7 @@ impl Encoder {
         }
     }
 
-    /// Begins a block: tells what was changed.
+    /// Begins a block: announces changes of the table's size.
     pub fn begin(&mut self, out: &mut Vec<u8>) {
         let Some((least, last)) = self.resized.take() else { return };
         for size in [Some(least).filter(|least| *least < last), Some(last)].into_iter().flatten() {
@@ -81,7 +81,7 @@ impl Encoder {
 /// The index of the newest entry of the dynamic table.
 const DYNAMIC: usize = STATIC.len() + 1;
 
-/// What becomes of a field in the table.
+/// Treatment of a field by the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Storing {
     Kept,

@@ -2,7 +2,8 @@
 
 use super::facts::CODES;
 
-/// Appends what the code stands for; false where it is none: more than seven bits of padding, other padding than ones, or EOS.
+/// Appends the decoded text; false where the input is no code: more than seven bits of padding, other padding than ones, or
+/// EOS.
 pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> bool {
     let (mut bits, mut count, mut rest) = (0u64, 0u32, input);
     loop {
@@ -50,7 +51,7 @@ fn long(bits: u64) -> Option<(u8, u8)> {
     None
 }
 
-/// How many bytes a text's code has.
+/// Bytes of a text's code.
 pub(super) fn encoded_len(text: &[u8]) -> usize {
     text.iter().map(|b| usize::from(CODES[usize::from(*b)].1)).sum::<usize>().div_ceil(8)
 }
@@ -83,7 +84,7 @@ const LONGEST: usize = 30;
 struct Row {
     first: u32,
     count: u32,
-    /// Where they begin in [`ORDER`].
+    /// Index of their first symbol in [`ORDER`].
     place: u32,
 }
 
@@ -116,7 +117,7 @@ const TABLES: ([Row; LONGEST + 1], [u16; 257]) = {
     (rows, order)
 };
 
-/// Symbol and length of the code that eight bits begin with; length 0 where that is longer.
+/// Symbol and length of the code that eight bits begin with; length 0 where the code is longer.
 static SHORT: [(u8, u8); 256] = {
     let mut short = [(0, 0); 256];
     let mut symbol = 0;

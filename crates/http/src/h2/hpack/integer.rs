@@ -25,7 +25,7 @@ pub(super) fn take(input: &mut &[u8], prefix: u32) -> Option<usize> {
     Some(value)
 }
 
-/// Appends an integer behind the bits of `first` that its prefix leaves.
+/// Appends an integer after the bits of `first` that its prefix leaves.
 pub(super) fn put(value: usize, prefix: u32, first: u8, out: &mut Vec<u8>) {
     let most = (1 << prefix) - 1;
     if value < most {
@@ -40,7 +40,7 @@ pub(super) fn put(value: usize, prefix: u32, first: u8, out: &mut Vec<u8>) {
     out.push(rest as u8);
 }
 
-/// Four bytes behind the prefix: 28 bits are more than any table or text has.
+/// Four bytes after the prefix: 28 bits are more than any table or text has.
 const SHIFT_MOST: u32 = 21;
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ pub(super) struct Table {
     entries: VecDeque<Entry>,
     /// Each entry as a line of a head: `name: value CR LF`.
     bytes: Vec<u8>,
-    /// What was cut off in front of `bytes`, since the connection began.
+    /// Bytes that were cut off in front of `bytes`, since the connection began.
     cut: usize,
     size: usize,
     limit: usize,
@@ -25,7 +25,7 @@ struct Entry {
     hashes: (u32, u32),
 }
 
-/// What the table knows of a field that is to be sent.
+/// Match of the table for a field that is to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Match {
     /// Name and value, the newest entry being 0.
@@ -34,7 +34,7 @@ pub(super) enum Match {
     Name(usize),
 }
 
-/// What a line has beside name and value.
+/// Bytes of a line beside name and value.
 const LINE_BYTES: usize = 4;
 
 impl Default for Table {
@@ -54,7 +54,7 @@ impl Table {
         Some((name, &rest[2..2 + entry.value as usize]))
     }
 
-    /// The same as a line of a head, and how long its name is.
+    /// The same as a line of a head, and the length of its name.
     #[inline]
     pub(super) fn line(&self, age: usize) -> Option<(&[u8], usize)> {
         let place = self.entries.len().checked_sub(age + 1)?;
@@ -67,7 +67,7 @@ impl Table {
         self.limit
     }
 
-    /// Sets how much it may hold; what is too much goes.
+    /// Sets its size; the oldest entries beyond it are removed.
     pub(super) fn resize(&mut self, limit: usize) {
         self.limit = limit;
         self.evict(0);
@@ -108,7 +108,7 @@ impl Table {
             self.size -= (oldest.name + oldest.value) as usize + ENTRY_BYTES;
         }
         let unused = self.entries.front().map_or(self.bytes.len(), |oldest| oldest.at - self.cut);
-        // Moving costs a copy of what stays, so it waits until more is unused than that.
+        // Moving costs a copy of the bytes that stay, so it waits until more bytes than that are unused.
         if unused > 0 && unused >= self.bytes.len() - unused {
             self.bytes.drain(..unused);
             self.cut += unused;

@@ -68,7 +68,7 @@ fn appendix_c_3_and_c_4_requests() {
             assert_eq!(decode(&mut decoder, &hex(block)), Ok(pairs(expected)));
         }
     }
-    // The encoder writes what the RFC's does.
+    // The encoder writes the same blocks as the RFC's.
     let mut encoder = Encoder::default();
     assert_eq!(encode(&mut encoder, &pairs(&GET)), hex("828684418cf1e3c2e5f23a6ba0ab90f4ff"));
     assert_eq!(encode(&mut encoder, &pairs(&second)), hex("828684be5886a8eb10649cbf"));
