@@ -206,8 +206,8 @@ impl Acceptor {
         (&self.frontend, &self.place)
     }
 
-    /// A connection whose handshake is still to be made. `early` was read from it already; its records are compressed only if it may
-    /// `ask` for memory.
+    /// A connection whose handshake is still to be made. `early` was read from it already; its records are compressed only
+    /// if it may `ask` for memory.
     ///
     /// # Errors
     /// OpenSSL has no memory.
@@ -388,7 +388,8 @@ pub(crate) fn choice(own: &Own, terms: &Terms<'_>, certificates: &[&Certificate]
                 .filter_map(|rsa| Some(rsa.key.as_ref()?.bits()))
                 .max();
             if let Some(dh) = dh_parameters(bits.unwrap_or_default().min(global.dh_bits)) {
-                // Where the security level takes no so weak ones, as `tune.ssl.default-dh-param 1024`, clients get other key exchanges.
+                // Where the security level takes no so weak ones, as `tune.ssl.default-dh-param 1024`, clients get other
+                // key exchanges.
                 let _ = context.set_tmp_dh(&dh);
             }
         }

@@ -135,8 +135,8 @@ impl Answer {
     }
 }
 
-/// A time of an answer, `20260101000000Z`, in seconds since 1970. Of all that the type could hold, answers have this alone (RFC 6960 section
-/// 4.2.2.1), and the `openssl` crate panics at some of the rest.
+/// A time of an answer, `20260101000000Z`, in seconds since 1970. Of all that the type could hold, answers have this alone
+/// (RFC 6960 section 4.2.2.1), and the `openssl` crate panics at some of the rest.
 fn seconds(time: &str) -> Option<i64> {
     let digits = time.strip_suffix('Z').filter(|digits| digits.len() == 14 && digits.bytes().all(|byte| byte.is_ascii_digit()))?;
     let passed = Asn1Time::from_str(&format!("{digits}Z")).and_then(|time| Asn1Time::from_unix(0)?.diff(&time)).ok()?;

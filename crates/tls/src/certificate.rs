@@ -232,7 +232,8 @@ fn issued_by<'c>(leaf: &X509, chain: &'c [X509], issuer: Option<&'c X509>) -> Op
     chain.iter().chain(issuer).find(is_above)
 }
 
-/// Certificates that complete chains (`issuers-chain-path`): read once, since certificates may come when files cannot be read any more.
+/// Certificates that complete chains (`issuers-chain-path`): read once, since certificates may come when files cannot be
+/// read any more.
 #[derive(Default)]
 pub(crate) struct Issuers {
     chains: Vec<(PathBuf, Vec<X509>)>,

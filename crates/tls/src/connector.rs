@@ -179,8 +179,8 @@ impl Connector {
         self.tls.common.records == Policy::Allow
     }
 
-    /// A connection whose handshake is still to be made, to a server that is asked for a name. Its records are compressed only under a
-    /// `hold`, for which checks have no use.
+    /// A connection whose handshake is still to be made, to a server that is asked for a name. Its records are compressed
+    /// only under a `hold`, for which checks have no use.
     ///
     /// # Errors
     /// The name is invalid: no server can be asked for it.

@@ -1,4 +1,5 @@
-//! Certificates that are made for names that no certificate has (`generate-certificates`), signed by an authority of the line's own.
+//! Certificates that are made for names that no certificate has (`generate-certificates`), signed by an authority of the
+//! line's own.
 //!
 //! A made certificate has the key of the certificate that is shown by default. So its connection goes on with that one's
 //! context, and only the shown certificate differs. A signature costs the worker a fraction of a millisecond, so made

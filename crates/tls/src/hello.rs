@@ -1,7 +1,7 @@
 //! Content of clients' hellos, kept to tell clients apart by it: `tune.ssl.capture-buffer-size`.
 //!
-//! OpenSSL shows a callback of hellos only the extensions that it knows itself. So the message is read as it came, and once: of a client
-//! that was asked for another hello the first one counts.
+//! OpenSSL shows a callback of hellos only the extensions that it knows itself. So the message is read as it came, and
+//! once: of a client that was asked for another hello the first one counts.
 
 use crate::raw;
 use openssl::error::ErrorStack;

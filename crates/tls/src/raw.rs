@@ -83,7 +83,8 @@ unsafe extern "C" fn message(
     number: *mut c_void,
 ) {
     if is_sent == 0 && kind == HANDSHAKE && !bytes.is_null() {
-        // SAFETY: OpenSSL calls this while it makes a handshake, with its connection, and with a message that lives as long as the call.
+        // SAFETY: OpenSSL calls this while it makes a handshake, with its connection, and with a message that lives as long
+        // as the call.
         unsafe { hello::take(SslRef::from_ptr_mut(ssl), std::slice::from_raw_parts(bytes.cast(), len), number.addr()) };
     }
 }
@@ -272,8 +273,8 @@ unsafe extern "C" fn ticket(
         if openssl::rand::rand_bytes(&mut fresh).is_err() {
             return -1;
         }
-        // SAFETY: there is room for a name of 16 bytes, as long as ours are, and for as long a vector as any cipher has. Both contexts
-        // are OpenSSL's, made for this ticket.
+        // SAFETY: there is room for a name of 16 bytes, as long as ours are, and for as long a vector as any cipher has.
+        // Both contexts are OpenSSL's, made for this ticket.
         return unsafe {
             ptr::copy_nonoverlapping(key.name().as_ptr(), name, tickets::NAME_BYTES);
             ptr::copy_nonoverlapping(fresh.as_ptr(), iv, IV_BYTES);
@@ -302,8 +303,8 @@ unsafe fn prepare(
     encrypts: bool,
 ) -> bool {
     let (secret, checksum) = key.secrets();
-    // SAFETY: the algorithms are constants of the library; OpenSSL copies keys as long as these algorithms have them, a vector that is long
-    // enough, and parameters up to their end, of which it writes none.
+    // SAFETY: the algorithms are constants of the library; OpenSSL copies keys as long as these algorithms have them, a
+    // vector that is long enough, and parameters up to their end, of which it writes none.
     unsafe {
         let algorithm = if secret.len() == 16 { ffi::EVP_aes_128_cbc() } else { ffi::EVP_aes_256_cbc() };
         let begin = if encrypts { ffi::EVP_EncryptInit_ex } else { ffi::EVP_DecryptInit_ex };
@@ -357,8 +358,8 @@ pub(crate) fn options(ssl: &SslRef) -> SslOptions {
 /// as long as the connection lives. An empty key is left in the place of each.
 pub(crate) fn forget_exchange(ssl: &SslRef) {
     fn empty<T>(key: &PKeyRef<T>) {
-        // SAFETY: the key lives. To set its type empties it; only the connection has it, too, and OpenSSL uses such keys in handshakes
-        // alone, each of which makes new ones.
+        // SAFETY: the key lives. To set its type empties it; only the connection has it, too, and OpenSSL uses such keys in
+        // handshakes alone, each of which makes new ones.
         unsafe { EVP_PKEY_set_type(key.as_ptr(), ffi::NID_X25519) };
     }
     let _ = ssl.tmp_key().map(|key| empty(&key));
@@ -397,8 +398,8 @@ pub(crate) fn hello_extension(ssl: &mut SslRef, kind: u16) -> Option<&[u8]> {
 
 /// The group of the key exchange, by OpenSSL's name; `None` where keys were exchanged in another way.
 pub(crate) fn group_name(ssl: &SslRef) -> Option<String> {
-    // SAFETY: the connection lives; the first call reads a number from it, and the second one gives a text that lives as long as the
-    // context of the connection and is copied at once.
+    // SAFETY: the connection lives; the first call reads a number from it, and the second one gives a text that lives as
+    // long as the context of the connection and is copied at once.
     unsafe {
         let group = ffi::SSL_ctrl(ssl.as_ptr(), SSL_CTRL_GET_NEGOTIATED_GROUP, 0, ptr::null_mut());
         let name = match c_int::try_from(group) {

@@ -9,8 +9,8 @@ use crate::version::Version;
 use openssl::error::ErrorStack;
 use openssl::ssl::SslContextBuilder;
 
-/// Ciphers of TLS 1.2: forward secret, authenticated; in OpenSSL's order. Those of Diffie-Hellman's exchange over numbers count only where
-/// there are parameters.
+/// Ciphers of TLS 1.2: forward secret, authenticated; in OpenSSL's order. Those of Diffie-Hellman's exchange over numbers
+/// count only where there are parameters.
 const CIPHERS: &str = "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:\
      ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305:\
      ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:\

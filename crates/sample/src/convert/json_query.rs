@@ -1,5 +1,5 @@
-//! Values inside JSON texts (RFC 8259): `json_query('$.a.b[0]')`. Paths are RFC 9535's, as far as they select by names, by places and
-//! by `*`; of several values the first is taken.
+//! Values inside JSON texts (RFC 8259): `json_query('$.a.b[0]')`. Paths are RFC 9535's, as far as they select by names, by
+//! places and by `*`; of several values the first is taken.
 //!
 //! The text is walked once for each `*` of the path, nothing is built. Depth is limited, so that no text can use up the stack.
 

@@ -42,8 +42,9 @@ fn var<'a>(args: &'a ArgList, env: &Env<'a>) -> Option<Value<'a>> {
     }
 }
 
-/// `dump_all_vars([<scope>[,<prefix>[,<delimiter>]]])`: [`DUMPED`] without a scope, in the order in which the configuration names them.
-/// A text is written in quotes, a binary value in hexadecimal digits. Beyond [`MOST_DUMPED`] bytes there is no value.
+/// `dump_all_vars([<scope>[,<prefix>[,<delimiter>]]])`: [`DUMPED`] without a scope, in the order in which the configuration
+/// names them. A text is written in quotes, a binary value in hexadecimal digits. Beyond [`MOST_DUMPED`] bytes there is no
+/// value.
 fn dump<'a>(args: &'a ArgList, env: &Env<'a>) -> Option<Value<'a>> {
     let names = env.vars.process?.names();
     let scopes = args.own::<VarScope>(0).map_or(&DUMPED[..], std::slice::from_ref);

@@ -1,7 +1,7 @@
 //! The lengths that a set of keys has.
 //!
-//! With them a hash table answers more than "is it there": the longest prefix of a text that is a key is among as many candidates as
-//! there are lengths, and sets of thousands of keys have a few dozen.
+//! With them a hash table answers more than "is it there": the longest prefix of a text that is a key is among as many
+//! candidates as there are lengths, and sets of thousands of keys have a few dozen.
 
 /// Lengths, each with the number of its keys, in ascending order.
 #[derive(Clone, Default, Debug)]

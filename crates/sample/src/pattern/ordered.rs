@@ -1,4 +1,5 @@
-//! Patterns that are tried one after the other: `sub`, `reg`, ranges. A change copies a pointer for each, as a look-up walks over each.
+//! Patterns that are tried one after the other: `sub`, `reg`, ranges. A change copies a pointer for each, as a look-up
+//! walks over each.
 
 use super::entry::Posting;
 use std::sync::Arc;

@@ -73,10 +73,10 @@ pub(super) fn register() -> Result<(), String> {
         return Err(format!("it is known how OpenSSL 3.0 does it, and this is {}", openssl::version::version()));
     }
     openssl::init();
-    // SAFETY: the call returns the list of the process, which lives as long as it does, or NULL where OpenSSL was built without
-    // compression. OpenSSL frees entries with OPENSSL_free, so this one is from its allocator, and the method is a static. Its layout is
-    // that of this version, as asked above. Contexts look at the list only while they make a handshake, and this runs while the
-    // configuration is read, before there are any.
+    // SAFETY: the call returns the list of the process, which lives as long as it does, or NULL where OpenSSL was built
+    // without compression. OpenSSL frees entries with OPENSSL_free, so this one is from its allocator, and the method is a
+    // static. Its layout is that of this version, as asked above. Contexts look at the list only while they make a
+    // handshake, and this runs while the configuration is read, before there are any.
     unsafe {
         let list = SSL_COMP_get_compression_methods();
         if list.is_null() {
@@ -162,7 +162,8 @@ unsafe extern "C" fn finish(ctx: *mut Ctx) {
 }
 
 unsafe extern "C" fn compress(ctx: *mut Ctx, out: *mut c_uchar, room: c_uint, input: *mut c_uchar, len: c_uint) -> c_int {
-    // SAFETY: `data` is what `init` has put there. OpenSSL gives a record of `len` bytes and room of `room` bytes, which do not overlap.
+    // SAFETY: `data` is what `init` has put there. OpenSSL gives a record of `len` bytes and room of `room` bytes, which do
+    // not overlap.
     let (state, record, room) = unsafe {
         let Some(state) = (*ctx).data.cast::<State>().as_mut() else { return -1 };
         (state, bytes(input, len), room_of(out, room))
