@@ -1,6 +1,7 @@
 //! A keyword's arguments: a cursor over the words of a line.
 //!
-//! A parser takes words, says what is wrong with one by a [`Fault`], and leaves nothing over: the loader refuses what is left.
+//! A parser takes words, reports a wrong one by a [`Fault`], and leaves none over: the loader refuses the words that are
+//! left.
 
 use crate::diagnostic::Place;
 use crate::environment::Environment;
@@ -9,15 +10,16 @@ use crate::words::Word;
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// What a parser says when an argument is wrong. The loader adds the keyword, file and line.
+/// Fault of an argument, as a parser returns it. The loader adds the keyword, file and line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// The index of the word that is meant, in the words of the line.
     pub word: usize,
-    /// What is wrong, to be read behind the keyword's name: as the rest of a sentence (`expects <address> as argument`), or behind
-    /// a colon (`<n>: 'abc' is not a whole number`) if it does not begin with a verb such as `expects`, `cannot`, `is`, `may`.
+    /// The reason, to be read after the keyword's name: as the rest of a sentence (`expects <address> as argument`), or
+    /// after a colon (`<n>: 'abc' is not a whole number`) if it does not begin with a verb such as `expects`, `cannot`,
+    /// `is`, `may`.
     pub reason: String,
-    /// What to write instead.
+    /// Text to write instead.
     pub hint: Option<String>,
 }
 
@@ -34,7 +36,7 @@ impl Fault {
     }
 }
 
-/// The words behind a keyword, taken one by one.
+/// The words after a keyword, taken one by one.
 #[derive(Debug)]
 pub struct Args<'a> {
     words: &'a [Word],
@@ -44,12 +46,12 @@ pub struct Args<'a> {
     remarks: Remarks,
 }
 
-/// What parsers say about words that they do not refuse.
+/// Remarks of parsers on words that they do not refuse.
 #[derive(Default, Debug)]
 pub(crate) struct Remarks {
     /// Warnings.
     pub(crate) warnings: Vec<Fault>,
-    /// Words that change nothing here, and why they cannot.
+    /// Words that have no effect here, and the reasons.
     pub(crate) accepted: Vec<(usize, &'static str)>,
 }
 
@@ -60,7 +62,7 @@ impl<'a> Args<'a> {
         Args { words, at, keyword, environment: None, remarks: Remarks::default() }
     }
 
-    /// The same for a keyword of that name, with the environment that addresses may speak of.
+    /// The same for a keyword of that name, with the environment that addresses may name variables of.
     pub fn within(words: &'a [Word], at: usize, keyword: &'a str, environment: &'a Environment) -> Args<'a> {
         Args { words, at, keyword, environment: Some(environment), remarks: Remarks::default() }
     }
@@ -134,7 +136,7 @@ impl<'a> Args<'a> {
         self.time_in(what, TimeUnit::Milliseconds)
     }
 
-    /// The same for a keyword whose numbers without a unit mean something else than milliseconds.
+    /// The same for a keyword whose numbers without a unit are not milliseconds.
     pub fn time_in(&mut self, what: &str, unit: TimeUnit) -> Result<Duration, Fault> {
         let word = self.need(what)?;
         units::parse_time_in(word, unit).map_err(|reason| self.fault(format!("{what}: {reason}")))
@@ -168,7 +170,7 @@ impl<'a> Args<'a> {
         self.rest().first().map_or_else(|| line.clone(), |word| line.at(word.span.clone()))
     }
 
-    /// Goes to a word of the line.
+    /// Moves to a word of the line.
     pub fn seek(&mut self, position: usize) {
         self.at = position.min(self.words.len());
     }
@@ -183,7 +185,7 @@ impl<'a> Args<'a> {
         self.at.checked_sub(1).and_then(|at| self.words.get(at)).map(Word::as_str).unwrap_or_default()
     }
 
-    /// Says that the word taken last is wrong.
+    /// A fault of the word taken last.
     pub fn fault(&self, reason: impl Into<String>) -> Fault {
         Fault::new(self.at.saturating_sub(1), reason)
     }
@@ -194,12 +196,12 @@ impl<'a> Args<'a> {
         self.remarks.warnings.push(fault);
     }
 
-    /// Records that the word taken last changes nothing here, and why it cannot.
+    /// Records that the word taken last has no effect here, and the reason.
     pub fn changes_nothing(&mut self, why: &'static str) {
         self.remarks.accepted.push((self.at.saturating_sub(1), why));
     }
 
-    /// Says that nothing may follow.
+    /// Fails if any word follows.
     pub fn end(&self) -> Result<(), Fault> {
         match self.words.get(self.at) {
             None => Ok(()),
@@ -207,12 +209,12 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// What was said about words that are not refused.
+    /// The warnings about words that are not refused.
     pub fn into_warnings(self) -> Vec<Fault> {
         self.remarks.warnings
     }
 
-    /// All that was said on the way.
+    /// All remarks of the parser.
     pub(crate) fn into_remarks(self) -> Remarks {
         self.remarks
     }

@@ -48,7 +48,7 @@ impl Blocks {
         self.open.last().is_some_and(|block| block.state != State::Taken)
     }
 
-    /// Reads the line if it opens, changes or closes a block; nothing if it does not.
+    /// Reads the line if it opens, changes or closes a block; `None` if it does not.
     pub(crate) fn read(&mut self, words: &[Word], place: &Place, environment: &Environment) -> Option<Result<(), Fault>> {
         match words.first()?.as_str() {
             ".if" => Some(self.open(words, place, environment)),
@@ -59,7 +59,7 @@ impl Blocks {
         }
     }
 
-    /// Where blocks begin that nothing has closed.
+    /// Places of the blocks that are not closed.
     pub(crate) fn unclosed(&self) -> impl Iterator<Item = &Place> {
         self.open.iter().map(|block| &block.place)
     }
@@ -138,14 +138,14 @@ fn alone(words: &[Word]) -> Result<(), Fault> {
     }
 }
 
-/// As HAProxy; deeper nesting is a generator gone wrong.
+/// HAProxy's limit; deeper nesting is the fault of a generator.
 const MAX_NESTED: usize = 99;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Reads lines; gives those that are not skipped, and the problems.
+    /// Reads lines; returns those that are not skipped, and the problems.
     fn read(text: &str) -> (Vec<&str>, Vec<(usize, String)>, usize) {
         let (mut blocks, mut kept, mut faults) = (Blocks::default(), Vec::new(), Vec::new());
         for line in text.lines() {

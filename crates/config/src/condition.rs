@@ -1,4 +1,4 @@
-//! Conditions: what stands behind `.if`, `.elif` and `-cc`.
+//! Conditions: the text after `.if`, `.elif` and `-cc`.
 //!
 //! ```text
 //! expression = conjunction *( "||" conjunction )
@@ -12,13 +12,13 @@ use crate::environment::Environment;
 use crate::predicate::{self, Predicate};
 use crate::words;
 
-/// Why a condition has no answer.
+/// Reason why a condition has no result.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{reason}")]
 pub struct ConditionError {
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
-    /// The byte of the text that is meant; of the argument itself when it could not be cut into words.
+    /// Offset in the text of the byte that it concerns; in the argument itself when that could not be cut into words.
     pub position: usize,
 }
 
@@ -36,7 +36,7 @@ pub fn evaluate(text: &str, environment: &Environment) -> Result<bool, Condition
     }
 }
 
-/// Whether a condition holds that was not cut into words yet, as `-cc` brings it.
+/// Whether a condition holds that was not cut into words yet, as in the argument of `-cc`.
 pub fn evaluate_argument(argument: &str, environment: &Environment) -> Result<bool, ConditionError> {
     let variables = |name: &str| environment.variables.get(name).cloned();
     match words::split_argument(argument.as_bytes(), &variables) {
@@ -54,7 +54,7 @@ pub(crate) fn join(words: &[words::Word]) -> String {
 enum Expression {
     /// An integer: whether it is not zero.
     Constant(bool),
-    /// A predicate, its arguments, and where it stands.
+    /// A predicate, its arguments, and its offset.
     Predicate(&'static Predicate, Vec<String>, usize),
     Not(Box<Expression>),
     All(Vec<Expression>),
@@ -189,7 +189,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// One argument: up to a comma or a closing parenthesis outside quotes, with quotes and escapes of its own.
+    /// An argument: up to a comma or a closing parenthesis outside quotes, with quotes and escapes of its own.
     fn argument(&mut self) -> String {
         let mut value = String::new();
         let mut quote = None;
@@ -220,7 +220,7 @@ impl<'t> Reader<'t> {
         value
     }
 
-    /// Takes a mark and the blanks behind it.
+    /// Takes a mark and the blanks after it.
     fn accept(&mut self, mark: &str) -> bool {
         self.skip_blanks();
         let here = self.rest().starts_with(mark);
@@ -261,7 +261,7 @@ fn one_or(mut parts: Vec<Expression>, many: fn(Vec<Expression>) -> Expression) -
     }
 }
 
-/// Parentheses nest on the stack; nobody writes this many.
+/// Parentheses nest on the stack; no real condition has this many.
 const MAX_DEPTH: usize = 100;
 
 #[cfg(test)]

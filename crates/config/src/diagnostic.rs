@@ -1,23 +1,23 @@
-//! What is said about a configuration.
+//! Diagnostics of a configuration.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Where a word stands.
+/// Place of a word.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
     /// The file's name as it was given.
     pub file: Arc<str>,
-    /// The line's number, from 1; 0 when no line is meant.
+    /// The line's number, from 1; 0 when the place is no line.
     pub line: u32,
     /// The line as it stands in the file; bytes that are not UTF-8 are `?`.
     pub text: Arc<str>,
-    /// The bytes of `text` that are meant.
+    /// The bytes of `text` at this place.
     pub span: Range<usize>,
 }
 
 impl Place {
-    /// No place: what stands in no file.
+    /// No place: that of an object outside of any file.
     pub fn nowhere() -> Place {
         Place { file: "".into(), line: 0, text: "".into(), span: 0..0 }
     }
@@ -30,10 +30,10 @@ impl Place {
     }
 }
 
-/// How bad it is.
+/// Severity of a problem.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
-    /// Said, and nothing more.
+    /// Reported, without effect.
     Notice,
     /// The configuration loads; with `-dW` it does not.
     Warning,
@@ -41,16 +41,16 @@ pub enum Severity {
     Alert,
 }
 
-/// One problem.
+/// A problem of the configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// Where, when it has a place.
+    /// Its place, when it has one.
     pub place: Option<Place>,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
-    /// What to write instead.
+    /// Text to write instead.
     pub hint: Option<String>,
 }
 
@@ -77,7 +77,7 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Adds one. Of more than [`MAX_DIAGNOSTICS`] only the number is kept.
+    /// Adds a problem. Of more than [`MAX_DIAGNOSTICS`] only the number is kept.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.worst = self.worst.max(Some(diagnostic.severity));
         match self.list.len() < MAX_DIAGNOSTICS {
@@ -101,23 +101,23 @@ impl Diagnostics {
         self.list.iter()
     }
 
-    /// The worst of all, those that are not kept too.
+    /// The worst severity of all, those that are not kept too.
     pub fn worst(&self) -> Option<Severity> {
         self.worst
     }
 
-    /// Whether nothing more needs to be looked for: there is an alert, and more than can be kept.
+    /// Whether the search may end: there is an alert, and more problems than can be kept.
     pub(crate) fn are_enough(&self) -> bool {
         self.omitted > 0 && self.worst == Some(Severity::Alert)
     }
 
-    /// How many there were beyond those that are kept, as far as the files were read: after an alert, reading ends there.
+    /// Number of problems beyond those that are kept, as far as the files were read: after an alert, reading ends there.
     pub fn omitted(&self) -> usize {
         self.omitted
     }
 }
 
-/// Nobody reads more, and a file of noise must not fill the memory. (HAProxy stops at 50 errors a file.)
+/// More are of no use to a reader, and a file of noise must not fill the memory. (HAProxy stops at 50 errors a file.)
 pub const MAX_DIAGNOSTICS: usize = 500;
 
 #[cfg(test)]

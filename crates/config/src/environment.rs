@@ -1,4 +1,4 @@
-//! What a file may ask about the process that reads it, and the keywords that change the answer for what follows.
+//! Facts of the process that a file may ask for, and the keywords that change them for the lines after them.
 
 use crate::args::{Args, Fault};
 use crate::keyword::{Keyword, Kind, Scope};
@@ -6,27 +6,27 @@ use crate::section::Sections;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// What a file may ask about the process that reads it.
+/// Facts of the reading process that a file may ask for.
 #[derive(Clone, Default, Debug)]
 pub struct Environment {
     /// Variables of the environment.
     pub variables: HashMap<String, String>,
     /// The version that `version_atleast()` compares with.
     pub version: String,
-    /// What `feature()` knows: names in capitals.
+    /// Names that `feature()` knows, in capitals.
     pub features: Vec<String>,
-    /// What `enabled()` knows: names in capitals.
+    /// Names that `enabled()` knows, in capitals.
     pub enabled: Vec<String>,
     /// The TLS library in use, if there is one.
     pub tls: Option<TlsLibrary>,
-    /// Whether `.diag` lines speak (`-dD`).
+    /// Whether `.diag` lines are reported (`-dD`).
     pub diagnostic: bool,
 }
 
-/// What conditions may ask about the TLS library.
+/// Facts of the TLS library that conditions may ask for.
 #[derive(Clone, Default, Debug)]
 pub struct TlsLibrary {
-    /// What it calls itself: `OpenSSL 3.0.15 3 Sep 2024`.
+    /// Its own name: `OpenSSL 3.0.15 3 Sep 2024`.
     pub name: String,
     /// The version of OpenSSL's interface that it offers: `3.0.15`.
     pub version: String,
@@ -37,7 +37,7 @@ pub struct TlsLibrary {
 }
 
 impl Environment {
-    /// A text with `$VAR` and `${VAR}` replaced; variables that are not set leave nothing.
+    /// A text with `$VAR` and `${VAR}` replaced; variables that are not set become empty.
     pub fn expand<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let Some((before, mut rest)) = text.split_once('$') else { return Cow::Borrowed(text) };
         let mut out = String::from(before);
@@ -71,12 +71,12 @@ pub(crate) enum Change {
     Preset(String, String),
     /// `unsetenv`.
     Unset(Vec<String>),
-    /// `resetenv`: all but these go.
+    /// `resetenv`: all but these are removed.
     Keep(Vec<String>),
 }
 
 impl Change {
-    /// Makes the change.
+    /// Applies the change.
     pub(crate) fn apply(self, variables: &mut HashMap<String, String>) {
         match self {
             Change::Set(name, value) => drop(variables.insert(name, value)),
@@ -87,7 +87,7 @@ impl Change {
     }
 }
 
-/// The keywords that this crate brings itself: they act on the reading of the file.
+/// The keywords of this crate itself: they act on the reading of the file.
 pub(crate) static KEYWORDS: &[Keyword] = &[
     Keyword {
         name: "setenv",
@@ -161,7 +161,7 @@ fn variable(args: &mut Args<'_>) -> Result<String, Fault> {
 }
 
 impl Scope<'_> {
-    /// Asks for a change of the variables before the next line is read.
+    /// Requests a change of the variables before the next line is read.
     fn change_environment(&mut self, change: Change) {
         self.changes.push(change);
     }

@@ -11,16 +11,16 @@ pub(crate) struct Index {
     by_first_word: HashMap<&'static str, Vec<Entry>>,
 }
 
-/// A name of a keyword, today's or an old one.
+/// A name of a keyword, a current or an old one.
 struct Entry {
     words: Vec<&'static str>,
     name: &'static str,
     keyword: &'static Keyword,
 }
 
-/// What a line's words mean in a section.
+/// Meaning of a line's words in a section.
 pub(crate) enum Found {
-    /// A keyword, the name that was written, and how many words it has.
+    /// A keyword, the name that was written, and the number of its words.
     Here { keyword: &'static Keyword, name: &'static str, length: usize },
     /// A keyword of other sections.
     Elsewhere { sections: Sections, name: &'static str, length: usize },
@@ -57,7 +57,7 @@ impl Index {
         Found::Elsewhere { sections, name: longest.name, length: longest.words.len() }
     }
 
-    /// What to say of a line that begins with no keyword.
+    /// Description of a line that begins with no keyword.
     pub(crate) fn unknown(&self, line: &[Word], section: SectionKind) -> Unknown {
         let first = line.first().map(Word::display).unwrap_or_default();
         let family = self.family(&first, section);
@@ -69,7 +69,7 @@ impl Index {
         Unknown { name: joined(line, length), length, hint }
     }
 
-    /// What may follow a word in this section's keywords.
+    /// Words that may follow a word in this section's keywords.
     fn family(&self, first: &str, section: SectionKind) -> Vec<&'static str> {
         let entries = self.by_first_word.get(first).map_or(&[][..], Vec::as_slice);
         let mut seconds: Vec<_> = entries
@@ -96,11 +96,11 @@ impl Index {
 
 /// An unknown keyword.
 pub(crate) struct Unknown {
-    /// What to call it.
+    /// Its name in messages.
     pub(crate) name: String,
-    /// How many words of the line that is.
+    /// Number of the line's words in that name.
     pub(crate) length: usize,
-    /// What was perhaps meant.
+    /// A suggestion of the intended keyword.
     pub(crate) hint: Option<String>,
 }
 
@@ -115,5 +115,5 @@ impl Entry {
     }
 }
 
-/// Longer lists of what may follow are for the manual.
+/// Longer lists of words that may follow are for the manual.
 const MAX_FAMILY: usize = 12;

@@ -7,18 +7,18 @@ use crate::section::{Section, SectionKind, Sections};
 use crate::settings::Settings;
 use std::collections::HashMap;
 
-/// One keyword. The manual, the dump (`-dK`) and the support matrix are made from these tables.
+/// A keyword. The manual, the dump (`-dK`) and the support matrix are made from these tables.
 #[derive(Debug)]
 pub struct Keyword {
     /// Its words, separated by single blanks: `timeout connect`.
     pub name: &'static str,
-    /// Names that HAProxy has dropped and people's files still hold; they work with a warning.
+    /// Names that HAProxy has dropped and that existing files still hold; they work with a warning.
     pub old_names: &'static [&'static str],
-    /// Where it may stand.
+    /// Sections in which it may stand.
     pub sections: Sections,
     /// Its arguments as the manual writes them: `<name> [if | unless <condition>]`.
     pub arguments: &'static str,
-    /// What it does, one sentence.
+    /// Its effect, one sentence.
     pub summary: &'static str,
     /// Done, accepted or refused.
     pub kind: Kind,
@@ -27,27 +27,28 @@ pub struct Keyword {
 /// The three kinds of keyword; there is no fourth.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// It does what it says.
+    /// It has its effect.
     Done(Parser),
     /// The same, and `no` or `default` before it takes it back ([`Scope::negated`]).
     Switch(Parser),
-    /// A tuning knob of HAProxy's internals that cannot change behaviour here, and why it cannot. Its arguments are not read.
+    /// A tuning setting of HAProxy's internals that cannot change behaviour here, and the reason. Its arguments are not
+    /// read.
     Accepted(&'static str),
-    /// Understood and not built: an error, with this reason or the name of what to write instead. (`no option` of such a kind is
-    /// accepted: what is not built is off.)
+    /// Understood and not built: an error, with this reason or the name of a replacement. (`no option` of such a kind is
+    /// accepted: an option that is not built is off.)
     Refused(&'static str),
 }
 
-/// Reads the arguments and fills a setting of the section. It takes all words, or says what is wrong with one.
+/// Function that reads the arguments and fills a setting of the section. It takes all words, or returns the fault of one.
 pub type Parser = fn(&mut Args<'_>, &mut Scope<'_>) -> Result<(), Fault>;
 
-/// What a parser may see and change.
+/// State that a parser may see and change.
 pub struct Scope<'a> {
     /// The section that the line stands in.
     pub section: &'a mut Section,
-    /// Those before it that have names, but `defaults`.
+    /// The named sections before it, without `defaults`.
     pub earlier: &'a [Section],
-    /// What belongs to no section.
+    /// Settings that belong to no section.
     pub shared: &'a mut Settings,
     /// Warnings of this line: word and text.
     pub warnings: Vec<Fault>,
@@ -55,19 +56,19 @@ pub struct Scope<'a> {
     pub negated: bool,
     /// The keyword's name as it stands in the table.
     pub keyword: &'static Keyword,
-    /// Where the line stands.
+    /// Place of the line.
     pub place: Place,
     /// Changes of the environment that this line asks for.
     pub(crate) changes: Vec<Change>,
 }
 
 impl<'a> Scope<'a> {
-    /// What the parser of a keyword sees at a place.
+    /// The scope of a keyword's parser at a place.
     pub fn new(section: &'a mut Section, shared: &'a mut Settings, keyword: &'static Keyword, place: Place) -> Scope<'a> {
         Scope { section, earlier: &[], shared, warnings: Vec::new(), negated: false, keyword, place, changes: Vec::new() }
     }
 
-    /// Says something about a word without refusing the line.
+    /// Warns about a word without refusing the line.
     pub fn warn(&mut self, word: usize, reason: impl Into<String>) {
         self.warnings.push(Fault::new(word, reason));
     }
@@ -79,7 +80,7 @@ pub fn all<'t>(tables: &'t [&'static [Keyword]]) -> impl Iterator<Item = &'stati
 }
 
 impl Kind {
-    /// What it is called in lists.
+    /// Its name in lists.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Done(_) | Kind::Switch(_) => "done",
@@ -88,7 +89,7 @@ impl Kind {
         }
     }
 
-    /// Why it is accepted or refused.
+    /// The reason why it is accepted or refused.
     pub const fn reason(self) -> Option<&'static str> {
         match self {
             Kind::Done(_) | Kind::Switch(_) => None,
@@ -110,7 +111,7 @@ pub fn dump(tables: &[&'static [Keyword]]) -> String {
     lines.iter().filter_map(|line| line.split_once('\0')).map(|(_, line)| line).collect()
 }
 
-/// What is wrong with tables: names twice in a section, names that no line can begin with, texts left empty.
+/// The faults of tables: names twice in a section, names that no line can begin with, texts left empty.
 pub fn tables_are_sound(tables: &[&'static [Keyword]]) -> Vec<String> {
     let mut problems = Vec::new();
     let mut seen: HashMap<&str, Sections> = HashMap::new();

@@ -2,7 +2,7 @@
 //!
 //! Data flow: bytes of files -> [`words`] (lines of words; quotes, escapes, variables of the environment, `.if`) -> [`load`] (finds
 //! the section and the [`Keyword`] of each line) -> the keyword's parser (fills a [`Setting`] of the section) -> [`Config`].
-//! What a `Config` means is decided above: every crate builds its part of the plan from its own settings.
+//! The meaning of a `Config` is decided above: every crate builds its part of the plan from its own settings.
 //!
 //! Invariants:
 //! * This crate holds the frame, not the list: keywords come as tables from the crates that do the work.

@@ -4,7 +4,7 @@ use crate::diagnostic::Place;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One line, without its end.
+/// A line, without its end.
 pub(crate) struct Line<'s> {
     /// Its number, from 1.
     pub(crate) number: u32,
@@ -38,7 +38,7 @@ impl Line<'_> {
     }
 }
 
-/// The bytes as text of the same length: what is not UTF-8 becomes `?`, so that spans hold in both.
+/// The bytes as text of the same length: bytes that are not UTF-8 become `?`, so that spans hold in both.
 fn readable(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -48,7 +48,7 @@ fn readable(bytes: &[u8]) -> String {
     text
 }
 
-/// No line that a person or a generator writes is longer, and a diagnostic keeps the line it speaks of.
+/// Real lines are shorter, and a diagnostic keeps the line that it concerns.
 pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! From files to a [`Config`].
 //!
-//! A line's way: bytes -> words -> `.if` blocks -> messages (`.warning`) -> a section's opening or a keyword -> its parser.
-//! What is wrong with a line is said, and the next line is read.
+//! Steps of a line: bytes -> words -> `.if` blocks -> messages (`.warning`) -> a section's opening or a keyword -> its
+//! parser. Faults of a line are reported, and the next line is read.
 
 use crate::args::{Args, Fault};
 use crate::blocks::Blocks;
@@ -19,12 +19,12 @@ use crate::words::{self, Word, Words};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One file, read by the caller.
+/// A file, read by the caller.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// Its name, for diagnostics.
     pub name: String,
-    /// What it holds.
+    /// Its content.
     pub bytes: Vec<u8>,
 }
 
@@ -32,12 +32,13 @@ pub struct Source {
 pub struct Loader {
     /// The tables, joined by the program. (The frame's own keywords are always there.)
     pub tables: Vec<&'static [Keyword]>,
-    /// What files may ask about.
+    /// Facts that files may ask for.
     pub environment: Environment,
 }
 
 impl Loader {
-    /// Reads the files as one configuration, in order. `shared` holds what parsers find in [`crate::Scope::shared`].
+    /// Reads the files as one configuration, in order. `shared` holds the settings that parsers find in
+    /// [`crate::Scope::shared`].
     ///
     /// Any bytes may be given. The configuration is meant to be used only if no diagnostic is an alert.
     pub fn load(&self, sources: &[Source], shared: Settings) -> (Config, Diagnostics) {
@@ -68,7 +69,7 @@ struct Reading {
     diagnostics: Diagnostics,
 }
 
-/// A line on its way.
+/// A line while it is read.
 struct Statement<'l> {
     words: &'l [Word],
     place: &'l Place,
@@ -156,7 +157,7 @@ impl Reading {
         self.keyword(&statement);
     }
 
-    /// `.notice`, `.warning`, `.alert` and `.diag` say what the file's author has to say.
+    /// Reports the message of the file's author in `.notice`, `.warning`, `.alert` or `.diag`.
     fn message(&mut self, statement: &Statement<'_>) {
         let directive = statement.words.first().map_or("", Word::as_str);
         let severity = match directive {
@@ -247,7 +248,7 @@ impl Reading {
                 let mut fault = Fault::new(start, format!("unknown keyword '{}' in '{}' section", unknown.name, section.name()));
                 fault.hint = unknown.hint;
                 if fault.hint.is_none() {
-                    // A section that was to begin here.
+                    // The line may have been meant to begin a section.
                     fault = near::hinted(fault, &unknown.name, SectionKind::ALL.iter().map(|kind| kind.name()));
                 }
                 self.say_words(Severity::Alert, statement, start..start + unknown.length, fault);
@@ -300,12 +301,12 @@ impl Reading {
         }
     }
 
-    /// Records words that change nothing here.
+    /// Records words that have no effect here.
     fn accept(&mut self, statement: &Statement<'_>, words: Range<usize>, why: &'static str) {
         self.accepted.push((statement.place.at(span_of(statement.words, words)), why));
     }
 
-    /// Says something about a word of a keyword's line.
+    /// Reports a fault of a word in a keyword's line.
     fn say_of(&mut self, name: &str, severity: Severity, statement: &Statement<'_>, fault: Fault) {
         let first = fault.reason.split(' ').next().unwrap_or_default();
         let colon = if VERBS.contains(&first) { "" } else { ": " };
@@ -313,18 +314,18 @@ impl Reading {
         self.say(severity, statement, Fault { reason, ..fault });
     }
 
-    /// Says something about a word.
+    /// Reports a fault of a word.
     fn say(&mut self, severity: Severity, statement: &Statement<'_>, fault: Fault) {
         self.say_words(severity, statement, fault.word..fault.word.saturating_add(1), fault);
     }
 
-    /// Says something about some words.
+    /// Reports a fault of some words.
     fn say_words(&mut self, severity: Severity, statement: &Statement<'_>, words: Range<usize>, fault: Fault) {
         let place = statement.place.at(span_of(statement.words, words));
         self.push(Diagnostic::new(severity, &place, fault.reason).hint(fault.hint));
     }
 
-    /// Says something about the section that is read, or its opening.
+    /// Reports a problem of the section that is read, or of its opening.
     fn push(&mut self, diagnostic: Diagnostic) {
         if diagnostic.severity == Severity::Alert
             && let Target::Section(section) = self.opened.target()
@@ -352,7 +353,7 @@ fn span_of(words: &[Word], meant: Range<usize>) -> Range<usize> {
     first.start..span(meant.end.saturating_sub(1)).end.max(first.end)
 }
 
-/// Whether HAProxy lets `no` and `default` stand before a keyword that does nothing here.
+/// Whether HAProxy lets `no` and `default` stand before a keyword that has no effect here.
 fn is_negatable(name: &str) -> bool {
     let switches = ["log", "busy-polling", "set-dumpable", "strict-limits", "insecure-fork-wanted", "numa-cpu-mapping"];
     name.starts_with("option ") || switches.contains(&name)

@@ -8,7 +8,7 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
     let allowed = (length / 3).clamp(1, MAX_DISTANCE);
     let mut near: Vec<(usize, &str)> = names
         .into_iter()
-        // Each character that one has more is one step: most names need no closer look.
+        // Each surplus character is a step: most names need no closer look.
         .filter(|name| name.chars().count().abs_diff(length) <= allowed)
         .map(|name| (distance(word, name), name))
         .filter(|(distance, _)| *distance <= allowed)
@@ -19,7 +19,7 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
     near.into_iter().map(|(_, name)| name).collect()
 }
 
-/// The fault with the hint that names what was perhaps meant.
+/// The fault with a hint that names the nearest of these names.
 pub fn hinted<'a>(fault: Fault, word: &str, names: impl IntoIterator<Item = &'a str>) -> Fault {
     match question(&nearest(word, names)) {
         Some(question) => fault.hint(question),

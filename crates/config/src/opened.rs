@@ -1,4 +1,4 @@
-//! The sections of a configuration while it is read: names, references to defaults, and which one lines belong to.
+//! The sections of a configuration while it is read: names, references to defaults, and the section that lines belong to.
 
 use crate::args::Fault;
 use crate::diagnostic::{Place, Severity};
@@ -21,18 +21,18 @@ pub(crate) struct Opened {
     names: HashMap<(Side, Arc<str>), usize>,
 }
 
-/// A `defaults` section and who uses it.
+/// A `defaults` section and its uses.
 struct Defaults {
     base: Base,
     /// Whether a `from` names it.
     explicit: bool,
     /// Whether a section without `from` uses it.
     implicit: bool,
-    /// Where an earlier one of the same name stands.
+    /// Place of an earlier one of the same name.
     twin: Option<Place>,
 }
 
-/// Where lines go.
+/// The section that lines go to.
 #[derive(Clone, Copy)]
 enum Current {
     /// No section was opened in this file.
@@ -62,7 +62,7 @@ enum Side {
     Peers,
 }
 
-/// Where the lines that follow belong.
+/// The section that the next lines belong to.
 pub(crate) enum Target<'o> {
     /// To no section.
     Outside,
@@ -93,7 +93,7 @@ impl Opened {
         self.current = Current::Refused;
     }
 
-    /// Where lines go now.
+    /// The section that lines go to now.
     pub(crate) fn target(&mut self) -> Target<'_> {
         if let Current::Refused = self.current {
             return Target::Refused;
@@ -128,7 +128,7 @@ impl Opened {
         })
     }
 
-    /// Opens a section. It is opened even if something is wrong with the line, so that its lines are read.
+    /// Opens a section. It is opened even if the line has a fault, so that its lines are read.
     pub(crate) fn open(&mut self, kind: SectionKind, words: &[Word], place: &Place) -> (Opening, Vec<(Severity, Fault)>) {
         let mut faults = Vec::new();
         let opening = opening::read(kind, words, &mut faults);
@@ -246,7 +246,7 @@ impl Opened {
         }
     }
 
-    /// What a section of that kind begins with.
+    /// Settings that a section of that kind begins with.
     fn inherit(&mut self, defaults: usize, kind: SectionKind, said: &mut Vec<(Severity, Fault)>) -> Settings {
         let Some(defaults) = self.defaults.get_mut(defaults) else { return Settings::default() };
         let base = &mut defaults.base;
@@ -255,7 +255,8 @@ impl Opened {
         base.section.settings.inherit()
     }
 
-    /// What the files hold: all `global` sections in one, the sections with lines of their own, and the `defaults` that have names.
+    /// Content of the files: all `global` sections in one, the sections with lines of their own, and the `defaults` that
+    /// have names.
     pub(crate) fn into_parts(self) -> (Section, Vec<Section>, Vec<Base>) {
         let bases = self.defaults.into_iter().map(|defaults| defaults.base).filter(|base| !base.section.name.is_empty());
         (self.global, self.named, bases.collect())

@@ -4,18 +4,18 @@ use crate::args::Fault;
 use crate::section::SectionKind;
 use crate::words::Word;
 
-/// A line that opens a section, read. Words are meant by their index in the line.
+/// A line that opens a section, as it was read. Words are given by their index in the line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Opening {
     /// The section's name.
     pub(crate) name: Option<usize>,
     /// The name of its defaults section.
     pub(crate) from: Option<usize>,
-    /// Where the words of a `bind` line begin, in the old form `listen NAME ADDRESS`.
+    /// The first word of a `bind` line, in the old form `listen NAME ADDRESS`.
     pub(crate) address: Option<usize>,
 }
 
-/// Reads the line; what is wrong does not keep the section from being opened.
+/// Reads the line; faults do not keep the section from being opened.
 pub(crate) fn read(kind: SectionKind, words: &[Word], faults: &mut Vec<Fault>) -> Opening {
     let opening = arguments(kind, words, faults);
     if let Some(name) = opening.name.filter(|_| kind != SectionKind::Defaults) {
@@ -77,7 +77,7 @@ fn check_name(words: &[Word], at: usize, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Sections of HAProxy's that are not built, and what stands in their place. Their lines are skipped.
+/// Sections of HAProxy's that are not built, and their replacements. Their lines are skipped.
 pub static REFUSED_SECTIONS: &[(&str, &str)] = &[
     ("acme", "certificates are not ordered here; use a client such as certbot"),
     ("namespace_list", "network namespaces are not built"),
@@ -88,8 +88,8 @@ pub static REFUSED_SECTIONS: &[(&str, &str)] = &[
     ("traces", "there are no traces"),
 ];
 
-/// Sections of HAProxy's that do nothing as long as no line refers to them, and such lines are refused. They are left out, with a
-/// warning.
+/// Sections of HAProxy's that have no effect as long as no line refers to them, and such lines are refused. They are left
+/// out, with a warning.
 pub static IDLE_SECTIONS: &[(&str, &str)] = &[("mailers", "no mail is sent; watch the logs")];
 
 #[cfg(test)]

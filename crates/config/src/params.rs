@@ -1,4 +1,4 @@
-//! Words within a line: parameters of `bind` and `server`, actions of `http-request`, and their like.
+//! Keywords within a line: parameters of `bind` and `server`, actions of `http-request`, and their like.
 //!
 //! They are entries of tables as keywords are, with the same three kinds, and fill a draft of the line's type `T`.
 
@@ -6,17 +6,17 @@ use crate::args::{Args, Fault};
 use crate::near;
 use std::collections::HashSet;
 
-/// One parameter.
+/// A parameter of a line.
 ///
 /// A name that ends in `(` stands for every word that begins with it, such as `set-var(` for `set-var(txn.a)`: the parser finds
 /// the whole word as [`Args::taken`].
 #[derive(Debug)]
 pub struct Param<T: 'static> {
-    /// The word.
+    /// Its keyword.
     pub name: &'static str,
-    /// Its arguments as the manual writes them. One that is merely accepted skips as many words as this has.
+    /// Its arguments as the manual writes them. A parameter that is merely accepted skips as many words as this has.
     pub arguments: &'static str,
-    /// What it does, one sentence.
+    /// Its effect, one sentence.
     pub summary: &'static str,
     /// Done, accepted or refused.
     pub kind: ParamKind<T>,
@@ -25,29 +25,29 @@ pub struct Param<T: 'static> {
 /// The three kinds of parameter; there is no fourth.
 #[derive(Debug)]
 pub enum ParamKind<T> {
-    /// It does what it says.
+    /// It has its effect.
     Done(ParamParser<T>),
-    /// It cannot change behaviour here, and why it cannot.
+    /// It cannot change behaviour here, and the reason.
     Accepted(&'static str),
-    /// Understood and not built: an error, with this reason or the name of what to write instead.
+    /// Understood and not built: an error, with this reason or the name of a replacement.
     Refused(&'static str),
 }
 
-/// Reads the parameter's arguments and fills the draft. The parameter itself has been taken.
+/// Function that reads the parameter's arguments and fills the draft. The parameter itself has been taken.
 pub type ParamParser<T> = fn(&mut Args<'_>, &mut T) -> Result<(), Fault>;
 
-/// How a word stands, for the matrix of what is supported.
+/// Support state of a keyword, for the matrix of supported keywords.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
-    /// The word.
+    /// The keyword.
     pub name: &'static str,
     /// `done`, `accepted` or `refused`.
     pub kind: &'static str,
-    /// Why it is accepted or refused.
+    /// The reason why it is accepted or refused.
     pub reason: Option<&'static str>,
 }
 
-/// How the words of a table stand.
+/// Support states of the keywords of a table.
 pub fn standings<T>(table: &[Param<T>]) -> Vec<Standing> {
     let standing = |param: &Param<T>| {
         let (kind, reason) = match param.kind {
@@ -60,7 +60,7 @@ pub fn standings<T>(table: &[Param<T>]) -> Vec<Standing> {
     table.iter().map(standing).collect()
 }
 
-/// Reads `name [arguments]` until the words end; `what` says what the names are: `parameter`.
+/// Reads `name [arguments]` until the words end; `what` is the kind of the names: `parameter`.
 pub fn apply<T>(args: &mut Args<'_>, what: &str, table: &[Param<T>], draft: &mut T) -> Result<(), Fault> {
     while args.peek().is_some() {
         apply_one(args, what, table, draft)?;
@@ -68,7 +68,7 @@ pub fn apply<T>(args: &mut Args<'_>, what: &str, table: &[Param<T>], draft: &mut
     Ok(())
 }
 
-/// Reads one `name [arguments]`, and leaves what follows.
+/// Reads a single `name [arguments]`, and leaves the words after it.
 pub fn apply_one<T>(args: &mut Args<'_>, what: &str, table: &[Param<T>], draft: &mut T) -> Result<(), Fault> {
     let name = args.need(&format!("<{what}>"))?;
     let Some(param) = table.iter().find(|param| param.is(name)) else {
@@ -94,7 +94,7 @@ impl<T> Param<T> {
     }
 }
 
-/// What is wrong with a table: names twice, texts left empty, skipped arguments that cannot be counted.
+/// The faults of a table: names twice, texts left empty, skipped arguments that cannot be counted.
 pub fn table_is_sound<T>(table: &[Param<T>]) -> Vec<String> {
     let mut problems = Vec::new();
     let mut seen = HashSet::new();

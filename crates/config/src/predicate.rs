@@ -4,14 +4,14 @@ use crate::environment::Environment;
 use crate::version::{self, OpensslVersion};
 use std::cmp::Ordering;
 
-/// One predicate.
+/// A predicate of conditions.
 #[derive(Debug)]
 pub struct Predicate {
     /// Its name.
     pub name: &'static str,
-    /// How many arguments it has.
+    /// Number of its arguments.
     pub arguments: usize,
-    /// The answer, or why there is none. It is given as many arguments as it has.
+    /// Function that returns the result, or the reason why there is none. It is given `arguments` arguments.
     pub(crate) holds: fn(&[String], &Environment) -> Result<bool, String>,
 }
 
@@ -50,7 +50,7 @@ pub static PREDICATES: &[Predicate] = &[
     Predicate { name: "fips_mode", arguments: 0, holds: |_, env| Ok(env.tls.as_ref().is_some_and(|tls| tls.fips)) },
 ];
 
-/// How the library's version stands to the argument.
+/// Compares the library's version with the argument.
 fn openssl(args: &[String], environment: &Environment) -> Result<Ordering, String> {
     let ours = environment.tls.as_ref().and_then(|tls| OpensslVersion::parse(&tls.version));
     let ours = ours.ok_or("there is no OpenSSL here whose version could be compared")?;
@@ -58,7 +58,7 @@ fn openssl(args: &[String], environment: &Environment) -> Result<Ordering, Strin
     Ok(ours.cmp(&other))
 }
 
-/// How the number of the library's interface stands to the argument.
+/// Compares the number of the library's interface with the argument.
 fn awslc(args: &[String], environment: &Environment) -> Result<Ordering, String> {
     let ours =
         environment.tls.as_ref().and_then(|tls| tls.awslc_api).ok_or("there is no AWS-LC here whose version could be compared")?;

@@ -46,7 +46,7 @@ pub fn parameters<T>(heading: &str, table: &[Param<T>]) -> String {
     out
 }
 
-/// A sentence as Markdown: what stands in angle brackets is no tag. Words in backquotes stay as they are.
+/// A sentence as Markdown: text in angle brackets is no tag. Words in backquotes stay as they are.
 pub fn plain(sentence: &str) -> String {
     let mut out = String::with_capacity(sentence.len());
     for (at, part) in sentence.split('`').enumerate() {

@@ -1,6 +1,6 @@
 //! Diagnostics as text: one line in HAProxy's form, and more of it for a terminal.
 //!
-//! Invariant: what is shown holds no control character that came from a file.
+//! Invariant: the shown text holds no control character that came from a file.
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use std::fmt::Write as _;
@@ -146,7 +146,7 @@ fn is_unseen(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// What fits on a wide terminal beside the margin.
+/// Characters that fit on a wide terminal beside the margin.
 const MAX_SHOWN: usize = 110;
 
 #[cfg(test)]

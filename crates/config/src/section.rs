@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub enum SectionKind {
     /// `global`: the process.
     Global = 1,
-    /// `defaults`: what the proxies after it start with.
+    /// `defaults`: settings that the proxies after it start with.
     Defaults = 2,
     /// `frontend`: listeners.
     Frontend = 4,
@@ -27,21 +27,21 @@ pub enum SectionKind {
     Ring = 64,
     /// `log-forward`: syslog messages that are passed on.
     LogForward = 128,
-    /// `log-profile`: what lines of a target look like.
+    /// `log-profile`: format of a log target's lines.
     LogProfile = 256,
     /// `userlist`: users and their passwords.
     UserList = 512,
-    /// `engine`: what else compresses.
+    /// `engine`: other engines of compression.
     Engine = 1024,
-    /// `fcgi-app`: what a FastCGI application is told.
+    /// `fcgi-app`: parameters of a FastCGI application.
     FcgiApp = 2048,
     /// `resolvers`: name servers.
     Resolvers = 4096,
     /// `cache`: responses in memory.
     Cache = 8192,
-    /// `crt-store`: certificates, and where their parts are.
+    /// `crt-store`: certificates, and the files of their parts.
     CrtStore = 16384,
-    /// `healthcheck`: how servers are checked.
+    /// `healthcheck`: methods of checking servers.
     HealthCheck = 32768,
     /// `peers`: processes that share stick tables.
     Peers = 65536,
@@ -173,7 +173,7 @@ impl SectionKind {
         matches!(self, SectionKind::Frontend | SectionKind::Listen)
     }
 
-    /// Whether it is a proxy: what `defaults` hold is for proxies alone.
+    /// Whether it is a proxy: the settings of `defaults` are for proxies alone.
     pub const fn is_proxy(self) -> bool {
         self.is_front() || self.is_back()
     }
@@ -184,25 +184,26 @@ impl SectionKind {
     }
 }
 
-/// One section and what its keywords left.
+/// A section and the settings of its keywords.
 pub struct Section {
     /// Its kind.
     pub kind: SectionKind,
     /// Its name; empty for `global` and nameless `defaults`.
     pub name: Arc<str>,
-    /// Where it begins.
+    /// Its beginning.
     pub place: Place,
-    /// What its keywords left, on top of what its defaults left.
+    /// The settings of its keywords, on top of those of its defaults.
     pub settings: Settings,
-    /// The lines of a proxy that were read, in order: their keywords, and where these stand. Those of its defaults are not among them,
+    /// The lines of a proxy that were read, in order: their keywords and places. Those of its defaults are not among them,
     /// nor are lines that take something back.
     pub lines: Vec<(&'static Keyword, Place)>,
-    /// Whether a line was refused, of this section or of the defaults that it begins with: what it says is not known in full.
+    /// Whether a line was refused, of this section or of the defaults that it begins with: its settings are not known in
+    /// full.
     pub doubtful: bool,
 }
 
 impl Section {
-    /// One that begins there with these settings.
+    /// A section that begins there with these settings.
     pub(crate) fn new(kind: SectionKind, name: Arc<str>, place: Place, settings: Settings) -> Section {
         Section { kind, name, place, settings, lines: Vec::new(), doubtful: false }
     }
@@ -210,14 +211,14 @@ impl Section {
 
 /// A `defaults` section with a name, which sections may begin with.
 pub struct Base {
-    /// It.
+    /// The section.
     pub section: Section,
     /// The kind of the first section that began with it.
     pub heir: Option<SectionKind>,
 }
 
 impl Base {
-    /// What keeps a section of that kind from beginning with it.
+    /// The reasons why a section of that kind cannot begin with it.
     pub fn objections(&self, kind: SectionKind) -> impl Iterator<Item = String> {
         let Section { name, place, settings, .. } = &self.section;
         settings.heirs().filter_map(move |heirs| {
@@ -241,9 +242,9 @@ pub struct Config {
     pub sections: Vec<Section>,
     /// `defaults` sections with names, in order.
     pub bases: Vec<Base>,
-    /// What belongs to no section: names of variables, tables of samples.
+    /// Settings that belong to no section: names of variables, tables of samples.
     pub shared: Settings,
-    /// Tuning words in use that change nothing here: the word, and why it cannot (listed by `-V`).
+    /// Tuning keywords in use that have no effect here: the place, and the reason (listed by `-V`).
     pub accepted: Vec<(Place, &'static str)>,
     /// The environment as the last line left it.
     pub environment: Environment,

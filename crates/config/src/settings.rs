@@ -1,4 +1,4 @@
-//! What keywords leave behind: one value of a type of the owning crate's for each section.
+//! Settings that keywords fill: for each section a value of a type of the owning crate's.
 
 use crate::section::Sections;
 use std::any::{Any, TypeId};
@@ -6,23 +6,23 @@ use std::collections::HashMap;
 
 /// A crate's part of a section, such as the balancing settings of a backend.
 pub trait Setting: Any + Default + Send {
-    /// What a section starts with when its `defaults` section holds `self`.
+    /// The setting of a section whose `defaults` section holds `self`.
     fn inherit(&self) -> Self;
 
-    /// Which sections may start with it; without a word of its own, all.
+    /// Sections that may start with it; by default all.
     fn heirs(&self) -> Heirs {
         Heirs::ANY
     }
 }
 
-/// Which sections may start with the settings of a `defaults` section.
+/// Sections that may start with the settings of a `defaults` section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Heirs {
     /// These kinds.
     pub kinds: Sections,
     /// Of frontends and backends only the one or the other.
     pub one_side: bool,
-    /// What makes it so, for messages: `'tcp-request connection' rules`.
+    /// The cause, for messages: `'tcp-request connection' rules`.
     pub because: &'static str,
 }
 
@@ -58,12 +58,12 @@ impl Settings {
         slot.into_any().downcast().ok().map(|boxed| *boxed)
     }
 
-    /// What some of these settings say about the sections that may start with them.
+    /// Restrictions of these settings on the sections that may start with them.
     pub fn heirs(&self) -> impl Iterator<Item = Heirs> {
         self.map.values().map(|slot| slot.heirs()).filter(|heirs| *heirs != Heirs::ANY)
     }
 
-    /// What a section starts with under these defaults.
+    /// The settings of a section that starts with these defaults.
     pub fn inherit(&self) -> Settings {
         Settings { map: self.map.iter().map(|(id, slot)| (*id, slot.inherit())).collect() }
     }

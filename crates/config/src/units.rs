@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What a duration without a unit is counted in.
+/// Unit of a duration that is written without one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeUnit {
     /// Thousandths of a second: nearly all keywords.
@@ -11,7 +11,7 @@ pub enum TimeUnit {
     Seconds,
 }
 
-/// A duration: `us`, `ms`, `s`, `m`, `h` or `d` behind a whole number; milliseconds without.
+/// A duration: `us`, `ms`, `s`, `m`, `h` or `d` after a whole number; milliseconds without.
 pub fn parse_time(word: &str) -> Result<Duration, String> {
     parse_time_in(word, TimeUnit::Milliseconds)
 }
@@ -32,7 +32,7 @@ pub fn parse_time_in(word: &str, unit: TimeUnit) -> Result<Duration, String> {
     micros.map(Duration::from_micros).ok_or_else(|| format!("'{word}' is too long: at most {MAX_TIME_MS} ms, which is 24.8 days"))
 }
 
-/// A number of bytes: `k`, `m` or `g` in either case behind a whole number, powers of 1024.
+/// A number of bytes: `k`, `m` or `g` in either case after a whole number, powers of 1024.
 pub fn parse_size(word: &str) -> Result<u64, String> {
     let (number, suffix) = split(word)?;
     let shift = match suffix {
@@ -45,7 +45,7 @@ pub fn parse_size(word: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(|| format!("'{word}' is too large"))
 }
 
-/// The number that a word begins with, and what follows it.
+/// The number that a word begins with, and the text after it.
 fn split(word: &str) -> Result<(u64, &str), String> {
     let digits = word.bytes().take_while(u8::is_ascii_digit).count();
     let (number, suffix) = word.split_at(digits);
@@ -57,7 +57,7 @@ fn split(word: &str) -> Result<(u64, &str), String> {
     }
 }
 
-/// HAProxy keeps timers in 31 bits of milliseconds; what it refuses is a mistake in a file.
+/// HAProxy keeps timers in 31 bits of milliseconds; a longer time is a mistake in a file.
 const MAX_TIME_MS: u64 = i32::MAX as u64;
 
 #[cfg(test)]

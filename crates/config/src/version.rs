@@ -1,12 +1,12 @@
-//! Versions, and how they stand to each other.
+//! Versions, and their order.
 
 use std::cmp::Ordering;
 
-/// How one of HAProxy's versions stands to another; nothing when one of them is none.
+/// Compares two of HAProxy's versions; `None` when one of them is no version.
 ///
-/// `2.5-dev0` is before `2.5-rc1`, that before `2.5`, that before `2.5.1`; what is missing counts as zero; a number behind the
-/// last hyphen (`3.5-dev5-50872d-2`: commits) decides last. A version must begin with a digit: to be at least one that cannot be
-/// read is true, as in HAProxy.
+/// `2.5-dev0` is before `2.5-rc1`, that before `2.5`, that before `2.5.1`; missing parts count as zero. A number after the
+/// last hyphen (`3.5-dev5-50872d-2`: commits) decides last. A version must begin with a digit: to be at least one that
+/// cannot be read is true, as in HAProxy.
 pub fn compare(ours: &str, theirs: &str) -> Option<Ordering> {
     Some(parse(ours)?.cmp(&parse(theirs)?))
 }
@@ -47,7 +47,7 @@ fn parse(version: &str) -> Option<[u64; 7]> {
     Some(value)
 }
 
-/// The number that a text begins with, zero if none, and what follows it.
+/// The number that a text begins with, zero if none, and the text after it.
 fn leading_number(text: &str) -> (u64, &str) {
     let (digits, after) = text.split_at(text.bytes().take_while(u8::is_ascii_digit).count());
     (digits.parse().unwrap_or(if digits.is_empty() { 0 } else { u64::MAX }), after)

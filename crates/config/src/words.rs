@@ -18,7 +18,7 @@ use std::ops::Range;
 
 pub use crate::units::{parse_size, parse_time};
 
-/// One word of a line, unquoted and expanded.
+/// A word of a line, unquoted and expanded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Word {
     /// Its bytes, any but NUL.
@@ -44,19 +44,19 @@ impl Word {
 pub struct Words {
     /// The words in order; a word may be empty (`""`).
     pub words: Vec<Word>,
-    /// Variables that were not set, had no default, and left nothing: the index of the word, and the name.
+    /// Variables that were not set, had no default, and became empty: the index of the word, and the name.
     pub unset: Vec<(usize, String)>,
 }
 
-/// Why a line cannot be cut into words.
+/// Reason why a line cannot be cut into words.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{reason}")]
 pub struct WordsError {
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
-    /// What to write instead.
+    /// Text to write instead.
     pub hint: Option<&'static str>,
-    /// The bytes of the line that are meant.
+    /// The bytes of the line that it concerns.
     pub span: Range<usize>,
 }
 
@@ -91,7 +91,7 @@ pub fn quote(word: &[u8]) -> String {
     quoted
 }
 
-/// The state of reading one line.
+/// State of the reading of a line.
 struct Splitter<'l, 'v> {
     line: &'l [u8],
     at: usize,
@@ -107,7 +107,7 @@ struct Splitter<'l, 'v> {
 struct Quote {
     mark: u8,
     opened_at: usize,
-    /// Whether the pair makes a word even if nothing is in it.
+    /// Whether the pair makes a word even if it is empty.
     makes_word: bool,
 }
 
@@ -263,7 +263,7 @@ impl<'l, 'v> Splitter<'l, 'v> {
         }
     }
 
-    /// Adds a byte that was made from what stands between `start` and here.
+    /// Adds a byte that was made from the bytes between `start` and here.
     fn push(&mut self, byte: u8, start: usize) {
         let from = self.quote.map_or(start, |quote| quote.opened_at);
         let at = self.at;
@@ -294,7 +294,7 @@ impl<'l, 'v> Splitter<'l, 'v> {
     }
 }
 
-/// What the C library's `isspace` says, without the line feed.
+/// Whether the C library's `isspace` holds, without the line feed.
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\x0b' | b'\x0c' | b'\r')
 }

@@ -1,4 +1,4 @@
-//! What a person sees of a file with many problems.
+//! Messages that a person sees for a file with many problems.
 
 mod toy;
 

@@ -1,4 +1,4 @@
-//! What files leave in the configuration.
+//! Settings that files leave in the configuration.
 
 mod toy;
 
@@ -8,7 +8,7 @@ use terse_config::diagnostic::MAX_DIAGNOSTICS;
 use terse_config::{Config, SectionKind, Severity};
 use toy::{Toy, load};
 
-/// Reads a file that nothing is wrong with.
+/// Reads a file without faults.
 fn good(file: &str) -> Config {
     let (config, diagnostics) = load(&[file.as_bytes()]);
     assert_eq!(diagnostics.iter().map(|d| d.one_line(1)).collect::<Vec<_>>(), [""; 0], "{file}");

@@ -1,9 +1,9 @@
-//! A small configuration language over the frame, and what a file in it leaves.
+//! A small configuration language over the frame, and the settings that a file in it leaves.
 
 use std::time::Duration;
 use terse_config::{Config, Diagnostics, Environment, Keyword, Kind, Loader, Sections, Setting, Settings, Source};
 
-/// What the toy's keywords leave in a section.
+/// Settings of the toy's keywords in a section.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub(crate) struct Toy {
     pub(crate) binds: Vec<String>,
