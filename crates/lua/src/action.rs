@@ -19,7 +19,7 @@ pub(crate) struct ScriptAction {
     set: RuleSet,
 }
 
-/// What scripts call a set of rules.
+/// Name of a set of rules in scripts.
 pub(crate) const fn word(set: RuleSet) -> &'static str {
     match set {
         RuleSet::Request => "http-req",
@@ -32,7 +32,7 @@ pub(crate) const fn word(set: RuleSet) -> &'static str {
 }
 
 impl ScriptAction {
-    /// Reads the words that the script has asked for.
+    /// Reads the arguments that the script has asked for.
     pub(crate) fn read(named: Named, count: usize, args: &mut Args<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
         let mut words = Vec::new();
         for number in 1..=count {
@@ -94,7 +94,7 @@ impl Play for Playing {
 }
 
 impl Playing {
-    /// To its end, where rules cannot wait.
+    /// Runs the call to its end, where rules cannot wait.
     fn at_once(self, stream: &mut Stream) -> Flow {
         let Playing { run, named, set } = self;
         let result = lent::stream(stream, || run.at_once());
@@ -106,7 +106,7 @@ impl Playing {
     }
 }
 
-/// What follows a call. As in HAProxy, one that is wrong is told, and the rules go on.
+/// The flow after a call. As in HAProxy, an error of the call is reported, and the rules go on.
 fn flow(named: &Named, set: RuleSet, stream: &mut Stream, result: Result<MultiValue, Failure>) -> Flow {
     let code = match result {
         Ok(values) => values.front().and_then(|value| value.as_integer()).unwrap_or(0),

@@ -1,12 +1,13 @@
-//! The class `AppletHTTP`: a request that a script answers, over a socket whose other end the proxy treats as a server's connection.
+//! The class `AppletHTTP`: a request that a script answers, over a socket whose other end the proxy treats as a server's
+//! connection.
 //!
 //! ```text
-//!   nothing said -- set_status, add_header --> start_response --> send ... --> the script ends: last chunk, and all of it has gone
+//!   no output -- set_status, add_header --> start_response --> send ... --> the script ends: last chunk, all of it sent
 //!                 receive, getline: the request's body, at any time
 //! ```
 //!
-//! Memory: what a script sends waits in at most [`ENOUGH`] bytes and one piece; then the script waits until the socket takes more,
-//! which it does as the client does. What of a body waits to be received is what the script has asked for.
+//! Memory: output of a script waits in at most [`ENOUGH`] bytes and one piece. Then the script waits until the socket takes
+//! more, which it does as the client does. As much of a body waits to be received as the script has asked for.
 
 use crate::burst;
 use crate::guard;
@@ -28,20 +29,20 @@ use tokio::net::UnixStream;
 /// The class's name among a state's own values.
 const CLASS: &str = "AppletHTTP";
 
-/// The longest head of an answer.
+/// Most bytes of a response's head.
 const LONGEST_HEAD: usize = 64 * 1024;
 
-/// A request and its answer.
+/// A request and its response.
 pub(crate) struct Http {
     inner: Mutex<Inner>,
 }
 
 struct Inner {
-    /// Nothing once it has ended.
+    /// `None` once it has ended.
     socket: Option<UnixStream>,
     status: u16,
     reason: Option<Vec<u8>>,
-    /// The answer's fields, as lines.
+    /// The response's fields, as lines.
     fields: Vec<u8>,
     length: Option<u64>,
     body: Body,
@@ -53,7 +54,7 @@ struct Inner {
     most: usize,
 }
 
-/// The answer's body.
+/// State of the response's body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Body {
     /// The head has not been sent.
@@ -71,11 +72,11 @@ struct Input {
     raw: Vec<u8>,
     begun: bool,
     rest: Rest,
-    /// What can be received.
+    /// Bytes that can be received.
     ready: Vec<u8>,
 }
 
-/// What is still to come of it.
+/// State of its remaining bytes.
 #[derive(Default)]
 enum Rest {
     #[default]
@@ -84,13 +85,13 @@ enum Rest {
     Chunked(Box<ChunkDecoder>),
 }
 
-/// What an object of the class holds.
+/// Data of an object of the class.
 struct Handle(Arc<Http>);
 
 impl UserData for Handle {}
 
 impl Http {
-    /// For a stream's request.
+    /// An applet for a stream's request.
     pub(crate) fn new(socket: UnixStream, stream: &Stream) -> Http {
         Http {
             inner: Mutex::new(Inner {
@@ -109,7 +110,7 @@ impl Http {
         }
     }
 
-    /// Limits what may wait to be received.
+    /// Limits the bytes that may wait to be received.
     pub(crate) fn limit(&self, bytes: usize) {
         self.lock().most = bytes;
     }
@@ -138,7 +139,7 @@ impl Http {
         Ok(object)
     }
 
-    /// The script has ended. False when it has not answered.
+    /// Notes that the script has ended. False when it has not responded.
     pub(crate) fn finish(&self) -> bool {
         let mut inner = self.lock();
         if inner.body == Body::Chunked {
@@ -151,14 +152,14 @@ impl Http {
         answered
     }
 
-    /// Lets go of the socket.
+    /// Closes the socket.
     pub(crate) fn close(&self) {
         let mut inner = self.lock();
         inner.socket = None;
         (inner.out, inner.input) = (Vec::new(), Input::default());
     }
 
-    /// Sends what waits.
+    /// Sends the waiting bytes.
     pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let inner = &mut *self.lock();
         loop {
@@ -206,7 +207,7 @@ impl Http {
         }
     }
 
-    /// Receives bytes until there are as many as `enough` says of those that are there, or no more come.
+    /// Receives bytes until there are as many as `enough` asks for, given those that are there, or no more come.
     async fn receive(&self, enough: impl Fn(&[u8]) -> Option<usize>) -> mlua::Result<Vec<u8>> {
         loop {
             {
@@ -221,7 +222,7 @@ impl Http {
         }
     }
 
-    /// Takes a piece of the answer's body; whether so much waits that it should be sent.
+    /// Takes a piece of the response's body; returns whether so many bytes wait that they should be sent.
     fn put(&self, piece: &[u8]) -> mlua::Result<bool> {
         let mut inner = self.lock();
         match inner.body {
@@ -244,7 +245,7 @@ impl Http {
         Ok(inner.out.len() - inner.sent >= ENOUGH)
     }
 
-    /// Writes the answer's head.
+    /// Writes the response's head.
     fn begin(&self) -> mlua::Result<()> {
         let inner = &mut *self.lock();
         if inner.body != Body::NotYet {
@@ -273,7 +274,7 @@ impl Http {
         Ok(())
     }
 
-    /// Puts a field into the answer's head.
+    /// Puts a field into the response's head.
     fn add_field(&self, name: &[u8], value: &[u8]) -> mlua::Result<()> {
         let inner = &mut *self.lock();
         if inner.body != Body::NotYet {
@@ -289,7 +290,7 @@ impl Http {
             let length = std::str::from_utf8(value).ok().and_then(|text| text.trim().parse().ok());
             inner.length = Some(length.ok_or_else(|| mlua::Error::runtime("content-length is no number"))?);
         } else if !name.eq_ignore_ascii_case(b"transfer-encoding") {
-            // How the body is framed follows from its length.
+            // The framing of the body follows from its length.
             for part in [name, b": ", value, b"\r\n"] {
                 inner.fields.extend_from_slice(part);
             }

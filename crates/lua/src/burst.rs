@@ -1,4 +1,4 @@
-//! How long Lua may run at once: a hook after so many instructions looks at the clock.
+//! Time limit of a stretch of Lua: a hook after so many instructions looks at the clock.
 //!
 //! ```text
 //!  Run::poll -> run -> Lua computes ... every so many instructions the hook: is the time over? then an error, and the stretch is spoiled
@@ -6,9 +6,10 @@
 //!            <- it ends, or waits: the stretch is over
 //! ```
 //!
-//! The hook does not make a script yield. mlua resumes a coroutine with as many arguments as its stack has values, which after a yield in
-//! the middle of an instruction is wrong, and takes away what a call is about to be given. So a script makes way where it calls what may
-//! wait (`core.yield`, `applet:send`), and otherwise holds its worker for no longer than a stretch may take.
+//! The hook does not make a script yield. mlua resumes a coroutine with as many arguments as its stack has values. After a
+//! yield in the middle of an instruction that is wrong, and takes away the arguments of the next call. So a script yields
+//! where it calls a function that may wait (`core.yield`, `applet:send`). Otherwise it holds its worker for no longer than
+//! a stretch may take.
 
 use crate::run;
 use mlua::{HookTriggers, Lua, Value, VmState};
@@ -17,11 +18,11 @@ use std::time::{Duration, Instant};
 
 thread_local! {
     static BURST: Cell<Burst> = const { Cell::new(Burst { begin: None, deadline: None, expired: false }) };
-    /// Where a script stood when its time was over.
+    /// Place of the script when its time was over.
     static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// One stretch of Lua on this thread.
+/// A stretch of Lua on this thread.
 #[derive(Clone, Copy)]
 struct Burst {
     begin: Option<Instant>,
@@ -30,20 +31,20 @@ struct Burst {
     expired: bool,
 }
 
-/// After so long a script makes way where it can.
+/// Time after which a script yields where it can.
 const TURN: Duration = Duration::from_millis(1);
 
-/// Runs a stretch; whether its time was over.
+/// Runs a stretch; returns its result, and whether its time was over.
 pub(crate) fn run<T>(limit: Option<Duration>, stretch: impl FnOnce() -> T) -> (T, bool) {
     let begin = Instant::now();
     let deadline = limit.and_then(|limit| begin.checked_add(limit));
-    // A stretch within another, as of a converter that an action calls, has its own limits, and hands none on.
+    // A stretch within another, as of a converter that an action calls, has its own limits, and passes none on.
     let before = BURST.replace(Burst { begin: Some(begin), deadline, expired: false });
     let result = stretch();
     (result, BURST.replace(before).expired)
 }
 
-/// Has the state's code looked after.
+/// Installs the hook that watches the state's code.
 pub(crate) fn watch(lua: &Lua, instructions: u32) -> mlua::Result<()> {
     lua.set_global_hook(HookTriggers::new().every_nth_instruction(instructions), |_, debug| {
         let mut burst = BURST.get();
@@ -58,25 +59,25 @@ pub(crate) fn watch(lua: &Lua, instructions: u32) -> mlua::Result<()> {
     })
 }
 
-/// What is said of a script whose time is over: where it stood when that was seen.
+/// Message about a script whose time is over: its place when that was seen.
 fn too_long() -> String {
     format!("{}execution timeout", PLACE.with_borrow(|place| place.clone().unwrap_or_default()))
 }
 
-/// Whether the stretch has been going on for long enough to let others run.
+/// Whether the stretch has been going on for long enough to let other tasks run.
 pub(crate) fn is_long() -> bool {
     BURST.get().begin.is_some_and(|begin| begin.elapsed() >= TURN)
 }
 
-/// Has what catches errors pass them on once the time is over: a loop of calls that are caught would not end. Nor is a handler of
-/// `xpcall` called then: Lua runs it with its hooks off where a hook has failed.
+/// Makes the functions that catch errors pass them on once the time is over: a loop of calls that are caught would not end.
+/// Nor is a handler of `xpcall` called then: Lua runs it with its hooks off where a hook has failed.
 pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
     let is_over = lua.create_function(|_, ()| Ok(BURST.get().expired))?;
     let over = lua.create_function(|_, ()| match BURST.get().expired {
         true => Err(mlua::Error::runtime(too_long())),
         false => Ok(()),
     })?;
-    // Scripts join what they have caught to texts, as they do with errors of Lua's own functions.
+    // Scripts join caught errors to texts, as they do with errors of Lua's own functions.
     let text = lua.create_function(|lua, error: Value| match error {
         Value::Error(error) if !run::is_end(&error) => Ok(Value::String(lua.create_string(run::told(&error))?)),
         other => Ok(other),
@@ -138,7 +139,7 @@ mod tests {
         let handled = "return select(2, xpcall(error, function(said) return said .. ' handled' end, 'x'))";
         let (told, _) = run(Some(Duration::from_secs(60)), || lua.load(handled).eval::<String>());
         assert_eq!(told.unwrap(), "x handled");
-        // What a function of ours has said is a text as well.
+        // The error of a function of ours is a text as well.
         let wrong = lua.create_function(|_, ()| -> mlua::Result<()> { Err(mlua::Error::runtime("no such thing")) }).unwrap();
         lua.globals().set("wrong", wrong).unwrap();
         for script in [

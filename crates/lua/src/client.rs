@@ -1,7 +1,7 @@
 //! The class `HTTPClient` (`core.httpclient`): requests of a script's own. Each has a connection of its own.
 //!
-//! An answer that does not come is one too, as in HAProxy: 503 where no connection can be made, 504 where the server is silent for too
-//! long, 502 where what it says is no answer.
+//! Failures give a response too, as in HAProxy: 503 where no connection can be made, 504 where the server is silent for too
+//! long, 502 where its bytes are no response.
 
 use crate::http;
 use crate::run::may_wait;
@@ -16,7 +16,7 @@ use terse_http::h1::{self, ChunkDecoder, Parsed, Step};
 use terse_message::{BodyLength, Response, status};
 use terse_proxy::rules::edit::is_field;
 
-/// How long a step may take where the script does not say it.
+/// Time limit of a step, in milliseconds, where the script sets none.
 const PATIENCE_MS: u64 = 5_000;
 /// The largest head, and the largest body where 'tune.lua.maxmem' does not limit it.
 const LARGEST_HEAD: usize = 64 * 1024;
@@ -34,11 +34,11 @@ pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
         class.set(name, lua.create_async_function(ask)?)?;
     }
     let core: Table = lua.globals().get("core")?;
-    // It holds nothing: all objects are one.
+    // It holds no data: all objects are one.
     core.set("httpclient", lua.create_function(move |_, (): ()| Ok(class.clone()))?)
 }
 
-/// What a script asks for.
+/// Request of a script.
 struct Question {
     head: Vec<u8>,
     body: Option<mlua::String>,
@@ -100,7 +100,7 @@ impl Question {
                 let (name, values) = pair?;
                 let name = name.as_bytes().to_vec();
                 has_host |= name.eq_ignore_ascii_case(b"host");
-                // How the message is framed is not the script's to say.
+                // Scripts cannot set the framing of the message.
                 if name.eq_ignore_ascii_case(b"content-length") || name.eq_ignore_ascii_case(b"transfer-encoding") {
                     continue;
                 }
@@ -192,7 +192,7 @@ async fn head(question: &Question, wire: &Wire, method: &str) -> io::Result<Resp
     }
 }
 
-/// What comes until there is enough, or the server closes.
+/// Reads bytes until there are enough, or the server closes.
 async fn gather(question: &Question, wire: &Wire, most: usize, enough: impl Fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
     while !wire.look(&enough) {
         if wire.waiting().0 > most {

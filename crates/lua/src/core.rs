@@ -1,4 +1,4 @@
-//! The table `core`: what scripts register, logs, time, and waiting.
+//! The table `core`: registration of functions, logs, time, and waiting.
 
 use crate::guard;
 use crate::lent;
@@ -14,15 +14,15 @@ use std::sync::PoisonError;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use terse_proxy::log::Level;
 
-/// What a state's scripts have registered.
+/// Functions that a state's scripts have registered.
 #[derive(Default)]
 pub(crate) struct Registry {
     functions: HashMap<(Kind, String), Registered>,
-    /// What is called when the process begins to serve.
+    /// Functions that are called when the process begins to serve.
     pub(crate) inits: Vec<Function>,
-    /// What runs from then on.
+    /// Tasks that run from then on.
     pub(crate) tasks: Vec<(Function, MultiValue)>,
-    /// Whether it serves.
+    /// Whether the process serves.
     pub(crate) serving: bool,
 }
 
@@ -33,12 +33,12 @@ pub(crate) struct Registered {
     pub(crate) function: Function,
     /// Whether a service is of mode http.
     pub(crate) is_http: bool,
-    /// How many words an action takes.
+    /// Number of words that an action takes.
     pub(crate) arguments: usize,
 }
 
 impl Registry {
-    /// What is registered by that name.
+    /// The function that is registered by that name.
     pub(crate) fn get(&self, kind: Kind, name: &str) -> Option<&Registered> {
         self.functions.get(&(kind, name.to_owned()))
     }
@@ -48,7 +48,7 @@ impl Registry {
 pub(crate) const SETS: [&str; 5] = ["tcp-req", "tcp-res", "http-req", "http-res", "http-after-res"];
 const MODES: [&str; 2] = ["http", "tcp"];
 
-/// Puts it into a state.
+/// Puts the table into a state.
 pub(crate) fn install(lua: &Lua, home: &Home, thread: usize) -> mlua::Result<()> {
     let core = lua.create_table()?;
     core.set("thread", thread)?;
@@ -78,7 +78,7 @@ pub(crate) fn install(lua: &Lua, home: &Home, thread: usize) -> mlua::Result<()>
     lua.globals().get::<Table>("act")?.set("wake_time", absent(lua, "act.wake_time".into(), reason)?)
 }
 
-/// What HAProxy has and terse has not, and why.
+/// Functions of HAProxy's that terse does not have, with the reasons.
 const ABSENT: &[(&str, &str)] = &[
     ("event_sub", "events are not handed to scripts"),
     ("register_cli", "commands of the stats socket are those of terse alone"),
@@ -87,21 +87,21 @@ const ABSENT: &[(&str, &str)] = &[
     ("use_native_mailers_config", "there are no 'mailers' sections"),
 ];
 
-/// Classes of HAProxy's whose names are globals, and that terse has not.
+/// Classes of HAProxy's that are globals and that terse does not have.
 const ABSENT_CLASSES: &[(&str, &str)] = &[
     ("filter", "filters cannot be written in Lua"),
     ("CertCache", "certificates are changed by the stats socket"),
     ("ACME", "certificates are not ordered by scripts"),
 ];
 
-/// A function that says why it is not there.
+/// A function that fails with the reason why it is not there.
 pub(crate) fn absent(lua: &Lua, name: String, reason: &'static str) -> mlua::Result<Function> {
     lua.create_function(move |_, _: MultiValue| -> mlua::Result<()> {
         Err(mlua::Error::runtime(format!("{name} is not available in terse: {reason}")))
     })
 }
 
-/// What is easiest said in Lua.
+/// Parts that are easiest written in Lua.
 const PRELUDE: &str = r#"
 act = { CONTINUE = 0, STOP = 1, YIELD = 2, ERROR = 3, DONE = 4, DENY = 5, ABORT = 6, INVALID = 7 }
 
@@ -150,7 +150,7 @@ fn registration(lua: &Lua, home: &Home, core: &Table) -> mlua::Result<()> {
             let wrong = || mlua::Error::runtime(format!("register_action expects {}, not '{set}'", SETS.join(", ")));
             known.push(*found.ok_or_else(wrong)?);
         }
-        // One name may stand for a function of its own in each set.
+        // A name may stand for a function of its own in each set.
         let registered = Registered { function, is_http: false, arguments: arguments.unwrap_or(0) };
         known.into_iter().for_each(|set| here.register(Kind::Action(set), name.clone(), registered.clone()));
         Ok(())
@@ -175,7 +175,7 @@ impl Home {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner).functions.insert((kind, name), registered);
     }
 
-    /// A task starts when the process begins to serve, or at once when it does.
+    /// Adds a task, which starts when the process begins to serve, or at once when it does.
     fn task(&self, lua: &Lua, function: Function, args: MultiValue) {
         let worker = lent::worker_here();
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
@@ -189,7 +189,7 @@ impl Home {
         }
     }
 
-    /// Says a line in the script's name.
+    /// Writes a line in the script's name.
     pub(crate) fn say(&self, level: Level, line: &mlua::String) {
         let tuning = self.library.upgrade().map(|library| library.tuning()).unwrap_or_default();
         let line = line.as_bytes().to_vec();
@@ -197,7 +197,7 @@ impl Home {
     }
 }
 
-/// The functions that say a line at a level of their own.
+/// The functions that write a line at a level of their own.
 pub(crate) const SPEAKERS: [(&str, Level); 4] =
     [("Debug", Level::Debug), ("Info", Level::Info), ("Warning", Level::Warning), ("Alert", Level::Alert)];
 
@@ -230,7 +230,7 @@ fn waiting(lua: &Lua, core: &Table) -> mlua::Result<()> {
     let sleep = |unit: fn(u64) -> Duration| {
         move |_: Lua, count: f64| async move {
             may_wait()?;
-            // What is no time is none, and what is too long is very long.
+            // A value that is no time is 0, and one that is too long is cut.
             tokio::time::sleep(unit(count.clamp(0.0, 1e9) as u64)).await;
             Ok(())
         }

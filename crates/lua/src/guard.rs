@@ -1,7 +1,8 @@
-//! What Lua's own libraries would let a script do to the process: it is taken out, or made harmless, before any script is loaded.
+//! Parts of Lua's own libraries that a script could harm the process with: they are removed, or made harmless, before any
+//! script is loaded.
 //!
-//! * `__gc`: Lua runs it with its hooks off, so that nothing could stop it. What is there already gets no such function afterwards, since
-//!   metatables that are not a script's own are hidden ([`hidden`]).
+//! * `__gc`: Lua runs it with its hooks off, so that it could not be stopped. Existing objects get no such function
+//!   afterwards, since metatables that are not a script's own are hidden ([`hidden`]).
 //! * Compiled chunks: Lua does not check them, and wrong ones reach into memory. Programs are read as text alone.
 //! * `os.exit`: it ends the process.
 

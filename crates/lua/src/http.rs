@@ -8,7 +8,7 @@ use terse_proxy::inspection::Side;
 use terse_proxy::rules::edit;
 use terse_proxy::stream::Stream;
 
-/// The object's name among a state's own values: all transactions share it, since what it speaks of is lent.
+/// The object's name among a state's own values: all transactions share it, since its stream is lent.
 const OBJECT: &str = "HTTP";
 
 /// Puts the class into a state.
@@ -83,7 +83,7 @@ pub(crate) fn object(lua: &Lua) -> mlua::Result<Table> {
     lua.named_registry_value(OBJECT)
 }
 
-/// Edits a head. What cannot be done is left out, and the script is told by `false`.
+/// Edits a head. An edit that is not possible is left out, and the script gets `false`.
 fn change(side: Side, edit: impl FnOnce(&mut Stream) -> bool) -> mlua::Result<bool> {
     lent::see(|seen| match seen {
         Seen::Stream(stream) if side == Side::Response && !stream.has_response => {

@@ -85,7 +85,7 @@ const fn done(name: &'static str, arguments: &'static str, summary: &'static str
 #[derive(Clone, Default)]
 struct Loaded {
     library: Arc<Library>,
-    /// `tune.lua.bool-sample-conversion` was said.
+    /// `tune.lua.bool-sample-conversion` was set.
     knows_truth: bool,
 }
 
@@ -176,7 +176,7 @@ const LIBRARIES: &[(&str, StdLib)] = &[
     ("math", StdLib::MATH),
     ("utf8", StdLib::UTF8),
     ("package", StdLib::PACKAGE),
-    // Of this one there is only what needs no trust: each state has it.
+    // Only the functions of this library that need no trust exist: each state has them.
     ("debug", StdLib::NONE),
 ];
 

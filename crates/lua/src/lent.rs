@@ -1,9 +1,11 @@
-//! What Lua sees of traffic while it runs: a stream, an expression's environment, or a worker, lent for as long as one call takes.
+//! Data of traffic that Lua sees while it runs: a stream, an expression's environment, or a worker, lent for as long as one
+//! call takes.
 //!
-//! Functions that scripts call live as long as the state, and a stream does not: so they hold none, and ask here. A script that keeps
-//! a transaction's object beyond its time finds nothing, or another stream, whose number differs.
+//! Functions that scripts call live as long as the state, and a stream does not: so they hold none, and ask here. A script
+//! that keeps a transaction's object beyond its time finds none, or another stream, whose number differs.
 //!
-//! Invariants: a borrow ends when the call that lent it ends; and who looks has what was lent alone, because it is taken out meanwhile.
+//! Invariants: a borrow ends when the call that lent it ends; and a reader has the lent object alone, because it is taken
+//! out meanwhile.
 #![allow(unsafe_code, reason = "a borrow crosses Lua, which knows no lifetimes")]
 
 use std::cell::Cell;
@@ -14,13 +16,13 @@ use terse_proxy::stream::Stream;
 use terse_proxy::worker::Worker;
 use terse_sample::Env;
 
-/// What somebody finds who looks.
+/// Object that a reader finds.
 pub(crate) enum Seen<'a> {
-    /// Nothing: the configuration is being read, or what was lent is being looked at already.
+    /// None: the configuration is being read, or the lent object is in use already.
     Nothing,
     /// A stream, to be changed.
     Stream(&'a mut Stream),
-    /// What an expression sees.
+    /// The environment of an expression.
     Env(&'a Env<'a>),
     /// The worker alone: a task.
     Worker(&'a Rc<Worker>),
@@ -38,7 +40,7 @@ thread_local! {
     static LENT: Cell<Lent> = const { Cell::new(Lent::Nothing) };
 }
 
-/// Puts back what was there before, also where a call panics.
+/// Puts back the object that was there before, also where a call panics.
 struct Restore(Lent);
 
 impl Drop for Restore {
@@ -47,7 +49,7 @@ impl Drop for Restore {
     }
 }
 
-/// Lends a stream to what is called.
+/// Lends a stream to the code that is called.
 pub(crate) fn stream<R>(stream: &mut Stream, call: impl FnOnce() -> R) -> R {
     lend(Lent::Stream(NonNull::from(stream)), call)
 }
@@ -67,23 +69,23 @@ fn lend<R>(lent: Lent, call: impl FnOnce() -> R) -> R {
     call()
 }
 
-/// Looks at what is lent.
+/// Calls `look` with the lent object.
 pub(crate) fn see<R>(look: impl FnOnce(Seen<'_>) -> R) -> R {
     let lent = LENT.replace(Lent::Nothing);
     let _restore = Restore(lent);
     match lent {
         Lent::Nothing => look(Seen::Nothing),
-        // SAFETY: `lend` holds the exclusive borrow that the pointer was made of until its call has returned, of which this call is a
-        // part; it is on this thread, and nobody else finds the pointer until this call has returned.
+        // SAFETY: `lend` holds the exclusive borrow that the pointer was made of until its call has returned, of which this
+        // call is a part. It is on this thread, and no other reader finds the pointer until this call has returned.
         Lent::Stream(mut stream) => look(Seen::Stream(unsafe { stream.as_mut() })),
-        // SAFETY: as above, with a shared borrow. The closure takes any lifetime, so that nothing of it can be kept.
+        // SAFETY: as above, with a shared borrow. The closure takes any lifetime, so that no part of it can be kept.
         Lent::Env(env) => look(Seen::Env(unsafe { env.as_ref() })),
         // SAFETY: as above, with a shared borrow.
         Lent::Worker(worker) => look(Seen::Worker(unsafe { worker.as_ref() })),
     }
 }
 
-/// Looks at the environment of expressions, in whatever is lent; nothing where there is none.
+/// Calls `look` with the environment of expressions of whatever is lent; `None` where there is none.
 pub(crate) fn see_env<R>(look: impl FnOnce(&Env<'_>) -> R) -> Option<R> {
     see(|seen| match seen {
         Seen::Stream(stream) => Some(look(&stream.env())),

@@ -1,8 +1,8 @@
-//! What the scripts of a configuration have registered, and the states that they live in.
+//! Functions that the scripts of a configuration have registered, and the states that they live in.
 //!
 //! ```text
 //!  lua-load FILE             -> one state for all workers, which take turns in it (mlua's lock)
-//!  lua-load-per-thread FILE  -> a state for each worker; the first is made while the configuration is read, and tells what there is;
+//!  lua-load-per-thread FILE  -> a state for each worker; the first is made while the configuration is read, and has the names;
 //!                               the others are made when their workers begin
 //! ```
 
@@ -29,7 +29,7 @@ use terse_proxy::worker::Worker;
 use terse_sample::scripted::{Function as Scripted, Functions};
 use terse_sample::{Language, Registry};
 
-/// All of it. Expressions and rules hold it.
+/// The scripts of a configuration. Expressions and rules hold it.
 #[derive(Default)]
 pub(crate) struct Library {
     inner: Mutex<Inner>,
@@ -44,13 +44,13 @@ struct Inner {
     link: Link,
     paths: Vec<(PathKind, String)>,
     shared: Option<Arc<State>>,
-    /// The first worker's.
+    /// The first worker's state.
     own: Option<Arc<State>>,
-    /// What the others load.
+    /// Files that the other workers load.
     files: Vec<(PathBuf, Vec<String>)>,
 }
 
-/// Which of Lua's lists of paths.
+/// List of paths of Lua's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PathKind {
     /// `package.path`
@@ -59,7 +59,7 @@ pub(crate) enum PathKind {
     CPath,
 }
 
-/// What a script can register by a name.
+/// Kind of a registered function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Kind {
     /// `core.register_action`, for a set of rules, as scripts write it.
@@ -78,7 +78,7 @@ pub(crate) struct Named {
     library: Arc<Library>,
     pub(crate) name: Arc<str>,
     kind: Kind,
-    /// In the state that is shared; otherwise each worker has its own.
+    /// The function in the shared state; otherwise each worker has its own.
     shared: Option<Callable>,
 }
 
@@ -98,18 +98,18 @@ impl Library {
         self.lock().link.clone()
     }
 
-    /// Says which way that is.
+    /// Sets the way to the process's commands and figures.
     pub(crate) fn lead(&self, link: Link) {
         self.lock().link = link;
     }
 
-    /// Whether a script is loaded: what comes later than that comes too late for some settings.
+    /// Whether a script is loaded: settings that come later are too late for some of their effects.
     pub(crate) fn is_loaded(&self) -> bool {
         let inner = self.lock();
         inner.shared.is_some() || inner.own.is_some()
     }
 
-    /// `lua-prepend-path`, for states that are there and those that come.
+    /// `lua-prepend-path`, for the states that exist and those that are made later.
     pub(crate) fn prepend(&self, kind: PathKind, path: String) -> Result<(), String> {
         let states = {
             let mut inner = self.lock();
@@ -158,7 +158,7 @@ impl Library {
         Ok(Arc::new(state))
     }
 
-    /// The function of that name, and what was said when it was registered.
+    /// The function of that name, and the details of its registration.
     pub(crate) fn find(self: &Arc<Library>, kind: Kind, name: &str) -> Option<(Named, Registered)> {
         let (shared, own) = {
             let inner = self.lock();
@@ -183,7 +183,7 @@ impl Library {
         }
     }
 
-    /// Says what is wrong.
+    /// Reports a fault.
     pub(crate) fn complain(&self, line: &str) {
         say(&self.tuning(), Level::Alert, line.as_bytes());
     }
@@ -198,7 +198,7 @@ impl Library {
 }
 
 impl Named {
-    /// The function on this worker; nothing where the worker's own scripts have not registered it.
+    /// The function on this worker; `None` where the worker's own scripts have not registered it.
     pub(crate) fn callable(&self, worker: usize) -> Option<Callable> {
         if let Some(shared) = &self.shared {
             return Some(shared.clone());
@@ -213,7 +213,7 @@ impl Named {
         &self.library
     }
 
-    /// Complains of an error.
+    /// Reports an error.
     pub(crate) fn wrong(&self, reason: &str) {
         let what = match self.kind {
             Kind::Action(_) => "function",
@@ -296,7 +296,7 @@ impl Library {
         }
     }
 
-    /// Runs what was registered to run at the start, and starts the tasks.
+    /// Runs the functions that were registered for the start, and starts the tasks.
     fn start(&self, worker: &Rc<Worker>, state: &Arc<State>, instructions: u32) {
         let tuning = self.tuning();
         state.watch(instructions);

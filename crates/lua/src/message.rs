@@ -1,7 +1,7 @@
 //! The classes `Channel` (`txn.req`, `txn.res`) and `HTTPMessage` (`txn.http_req`, `txn.http_res`).
 //!
-//! They are Lua's own (`prelude/message.lua`): what they show comes from fetches and from the class `HTTP`. Bytes are looked at and not
-//! changed: only filters could, and those are not written in Lua.
+//! They are Lua's own (`prelude/message.lua`): their data comes from fetches and from the class `HTTP`. Bytes are read and
+//! not changed: only filters could, and those are not written in Lua.
 
 use crate::http;
 use crate::lent;
@@ -27,7 +27,8 @@ pub(crate) fn install(lua: &Lua, txn: &Table) -> mlua::Result<()> {
 
 type Part = (Option<mlua::String>, Option<i64>, Option<i64>);
 
-/// The part of a text that an offset and a length mean: an offset below 0 counts from the end, and such a length means all.
+/// The part of a text that an offset and a length give: an offset below 0 counts from the end, and a length below 0 means
+/// all.
 fn part(lua: &Lua, (text, offset, length): Part) -> mlua::Result<Option<mlua::String>> {
     let Some(text) = text else { return Ok(None) };
     let bytes = text.as_bytes();
@@ -41,7 +42,7 @@ fn part(lua: &Lua, (text, offset, length): Part) -> mlua::Result<Option<mlua::St
     lua.create_string(&rest[..length.min(rest.len())]).map(Some)
 }
 
-/// The parts of a first line; nothing before there is one.
+/// The parts of a first line; `None` before there is one.
 fn start_line(lua: &Lua, is_response: bool) -> mlua::Result<Option<Table>> {
     let version = |version: Version| if version == Version::Http10 { "HTTP/1.0" } else { "HTTP/1.1" };
     let line = lent::see_env(|env| -> mlua::Result<Option<Table>> {

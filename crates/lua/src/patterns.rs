@@ -1,4 +1,4 @@
-//! The classes `Map` and `Patref`, and what of `core` changes ACLs and maps.
+//! The classes `Map` and `Patref`, and the functions of `core` that change ACLs and maps.
 //!
 //! A map's file is read when the script is loaded, as those of the configuration are: at run time no file is opened.
 
@@ -13,7 +13,7 @@ use terse_sample::pattern::{Matching, Reference, Refusal, Way};
 /// The class's name among a state's own values.
 const MAP: &str = "Map";
 
-/// How entries are compared, as `Map._str` and its like; their numbers are their places.
+/// Methods of comparing entries, as `Map._str` and its like; their numbers are their indexes.
 const METHODS: [(&str, Matching); 9] = [
     ("int", Matching::Int),
     ("ip", Matching::Ip),
@@ -33,7 +33,7 @@ struct Lookup(Arc<Way>);
 
 impl UserData for Lookup {}
 
-/// Puts them into a state.
+/// Puts the classes and functions into a state.
 pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
     maps(lua, home)?;
     let core: Table = lua.globals().get("core")?;
@@ -61,7 +61,7 @@ pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
     )
 }
 
-/// What ACLs and maps of that name compare with.
+/// The entries of ACLs and maps of that name.
 fn reference(name: &str) -> mlua::Result<Arc<Reference>> {
     let reason = "the configuration is still being read: patterns can be changed once the process serves";
     let worker = lent::worker_here().ok_or_else(|| mlua::Error::runtime(reason))?;
@@ -123,7 +123,7 @@ struct Patref {
     version: Mutex<Option<u32>>,
 }
 
-/// What changes give: truth, or nothing and the reason.
+/// Result of a change: true, or nil and the reason.
 type Changed = (Option<bool>, Variadic<String>);
 
 fn changed(result: Result<(), Refusal>) -> Changed {
@@ -142,12 +142,12 @@ impl Patref {
         std::mem::replace(&mut *self.version.lock().unwrap_or_else(PoisonError::into_inner), version)
     }
 
-    /// The entries of a key in the version that is meant.
+    /// The entries of a key in the chosen version.
     fn of_key(&self, key: &[u8]) -> Vec<u64> {
         self.each(|entry| (&*entry.key == key).then_some(entry.id))
     }
 
-    /// What a look at each entry gives.
+    /// Collects the results of `look` for each entry.
     fn each<T>(&self, mut look: impl FnMut(&terse_sample::pattern::Entry) -> Option<T>) -> Vec<T> {
         let (mut found, mut behind) = (Vec::new(), None);
         loop {
@@ -180,7 +180,7 @@ impl Patref {
     }
 }
 
-/// How many entries are looked at under one lock.
+/// Entries that are visited under one lock.
 const AT_ONCE: usize = 1024;
 
 impl UserData for Patref {
@@ -234,7 +234,7 @@ impl UserData for Patref {
             let reason = "Patref.event_sub is not available in terse: events of patterns are not handed to scripts";
             Err(mlua::Error::runtime(reason))
         });
-        // Methods come first; what is none is a key. Patterns of ACLs have no values, but are there.
+        // Methods come first; other names are keys. Patterns of ACLs have no values, but are there.
         methods.add_meta_method("__index", |lua, this, key: mlua::String| {
             let key = key.as_bytes();
             let mut found = this.each(|entry| (*entry.key == *key).then(|| entry.value.clone())).into_iter();

@@ -1,7 +1,8 @@
-//! The classes `Proxy`, `Server`, `Listener` and `StickTable`: what a script sees and changes of the process.
+//! The classes `Proxy`, `Server`, `Listener` and `StickTable`: the part of the process that a script sees and changes.
 //!
-//! Objects are Lua's own (`prelude/proxies.lua`) and hold names alone; functions here look things up in the plan when they are asked.
-//! What changes something is a command of the stats socket, so that a script can do what an operator can, and no more.
+//! Objects are Lua's own (`prelude/proxies.lua`) and hold names alone; functions here look things up in the plan when they
+//! are called. Each change is a command of the stats socket, so that a script can do as much as an operator can, and no
+//! more.
 
 use crate::lent;
 use crate::state::Home;
@@ -16,7 +17,7 @@ use terse_proxy::plan::{Backend, Frontend, Plan};
 use terse_proxy::settings::Mode;
 use terse_proxy::worker::Worker;
 
-/// Puts the classes into a state, behind `core`.
+/// Puts the classes into a state, after `core`.
 pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
     let here = home.clone();
     let ask = lua.create_function(move |lua, words: Variadic<mlua::String>| {
@@ -48,7 +49,7 @@ pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
     })?;
     let fact = lua.create_function(|lua, (kind, proxy, name, what): (String, Value, Value, String)| {
         let worker = serving()?;
-        // What is no text is no name.
+        // A value that is no text is no name.
         let (Value::String(proxy), Value::String(name)) = (proxy, name) else { return Ok(Value::Nil) };
         let (Ok(proxy), Ok(name)) = (proxy.to_str(), name.to_str()) else { return Ok(Value::Nil) };
         match Thing::find(&worker.plan, &kind, &proxy, &name) {
@@ -95,7 +96,7 @@ fn entries(lua: &Lua, answer: &[u8]) -> mlua::Result<Table> {
         for word in String::from_utf8_lossy(rest).split_ascii_whitespace() {
             let Some((name, value)) = word.split_once('=') else { continue };
             let name = match name.split('(').next().unwrap_or_default() {
-                // It says nothing of the entry.
+                // It is no fact of the entry.
                 "shard" => continue,
                 "exp" => "expire",
                 name => name,
@@ -110,7 +111,7 @@ fn entries(lua: &Lua, answer: &[u8]) -> mlua::Result<Table> {
     Ok(all)
 }
 
-/// A key without what 'show table' puts before bytes that would end a word, and what stands behind it.
+/// A key without the escapes that 'show table' puts before bytes that would end a word, and the text after it.
 fn unescaped(text: &[u8]) -> (Vec<u8>, &[u8]) {
     let (mut key, mut rest) = (Vec::new(), text);
     while let Some((&byte, after)) = rest.split_first() {
@@ -153,7 +154,7 @@ fn serving() -> mlua::Result<std::rc::Rc<Worker>> {
     lent::worker_here().ok_or_else(|| mlua::Error::runtime(reason))
 }
 
-/// What a name stands for.
+/// Object that a name stands for.
 enum Thing<'p> {
     Frontend(usize, &'p Frontend),
     Backend(Arc<Backend>),
@@ -164,7 +165,7 @@ enum Thing<'p> {
 }
 
 impl<'p> Thing<'p> {
-    /// Of a proxy the name says which half is meant: `backend`, `frontend` or `any`.
+    /// Finds an object. Of a proxy the name selects a half: `backend`, `frontend` or `any`.
     fn find(plan: &'p Plan, kind: &str, proxy: &str, name: &str) -> Option<Thing<'p>> {
         let front = || plan.frontends.iter().enumerate().find(|(_, front)| *front.name == *proxy);
         let back = || plan.backends.now().iter().find(|back| *back.name == *proxy).cloned();
@@ -233,7 +234,7 @@ fn of_server(lua: &Lua, server: &Server, what: &str) -> mlua::Result<Value> {
     match what {
         "name" => text(server.name()),
         "puid" => text(&server.id().to_string()),
-        // No two servers of a farm have the same.
+        // No two servers of a backend have the same.
         "rid" => Ok(Value::Integer(i64::try_from(server.index()).unwrap_or(i64::MAX))),
         "is_draining" => Ok(Value::Boolean(server.admin().is_drain() || server.weight() == 0)),
         "is_backup" => Ok(Value::Boolean(server.settings().backup)),
@@ -280,7 +281,7 @@ fn names(plan: &Plan, kind: &str, proxy: &str) -> Vec<String> {
     named.into_iter().map(|(_, name)| name).filter(|name| known.insert(name.clone())).collect()
 }
 
-/// What a stick table is, as HAProxy's scripts know it.
+/// Facts of a stick table, as HAProxy's scripts know it.
 fn table_info(lua: &Lua, plan: &Plan, name: &str) -> mlua::Result<Option<Table>> {
     let Some(table) = plan.tables.iter().find(|table| **table.name() == *name) else { return Ok(None) };
     let settings = table.settings();

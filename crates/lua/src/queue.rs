@@ -1,6 +1,7 @@
-//! The class `Queue`, and `core.wait`: what one script hands to another of its state.
+//! The class `Queue`, and `core.wait`: data that a script hands to another of its state.
 //!
-//! The queue is Lua's own (`prelude/queue.lua`); here is what is waited for. A ring that nobody hears yet is kept, so none is missed.
+//! The queue is Lua's own (`prelude/queue.lua`); the bell that its readers wait for is here. A ring without a listener is
+//! kept, so that none is missed.
 
 use crate::run::may_wait;
 use mlua::{Lua, UserData, UserDataMethods};
@@ -16,7 +17,7 @@ impl UserData for Bell {
             bell.0.notify_one();
             Ok(())
         });
-        // Whether it has rung; without a time it is waited for without end.
+        // Returns whether it has rung; without a time limit it waits without end.
         methods.add_async_method("hear", |_, bell, most_ms: Option<u64>| async move {
             may_wait()?;
             let notify = bell.0.clone();

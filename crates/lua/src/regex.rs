@@ -12,7 +12,7 @@ const CLASS: &str = "Regex";
 /// HAProxy's limit of groups, the whole included.
 const MOST_GROUPS: usize = 20;
 
-/// How many expressions are kept compiled that calls give as texts.
+/// Number of expressions given as texts that are kept compiled.
 const KEPT: usize = 256;
 
 static COMPILED: Mutex<Option<HashMap<Vec<u8>, Regexp>>> = Mutex::new(None);
@@ -32,7 +32,7 @@ pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
     lua.set_named_registry_value(CLASS, meta)?;
     let class = lua.create_table()?;
     let new = |lua: &Lua, (pattern, sensitive): (mlua::String, Option<bool>)| {
-        // As in HAProxy: without a word on it, case does not count.
+        // As in HAProxy: without the argument, case is ignored.
         match regexp::compile(&pattern.as_bytes(), !sensitive.unwrap_or(false)) {
             Ok(regex) => {
                 let object = lua.create_table()?;
@@ -47,7 +47,7 @@ pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
     lua.globals().set("Regex", class)
 }
 
-/// Whether it matches, and what its groups have matched, the whole first; a group that has no part in it is empty.
+/// Whether it matches, and the matches of its groups, the whole first; a group that has no part in it is empty.
 fn find(lua: &Lua, this: &Table, text: &mlua::String) -> mlua::Result<(bool, Table)> {
     let regex = of(this)?;
     let text = text.as_bytes();
@@ -68,7 +68,7 @@ fn of(object: &Table) -> mlua::Result<UserDataRef<Compiled>> {
     }
 }
 
-/// The expression of a text, case-sensitive; what was compiled is kept.
+/// The expression of a text, case-sensitive; compiled expressions are kept.
 pub(crate) fn compiled(pattern: &[u8]) -> mlua::Result<Regexp> {
     let mut kept = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     let kept = kept.get_or_insert_default();

@@ -1,4 +1,4 @@
-//! One call of Lua: a coroutine, resumed until it ends, and watched.
+//! A call of Lua: a coroutine, resumed until it ends, and watched.
 //!
 //! ```text
 //!  start -> resumed -> waits (a sleep, bytes, its next turn) -> resumed -> ...
@@ -34,32 +34,32 @@ pub(crate) struct Run {
     spent: Duration,
 }
 
-/// How long a call may take, not counting what it waits for.
+/// Time limits of a call, without the time in which it waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// In all.
     pub(crate) total: Option<Duration>,
-    /// Without making way for others.
+    /// In one stretch, without yielding to other tasks.
     pub(crate) burst: Option<Duration>,
 }
 
-/// Why a call has given no values.
+/// Reason why a call has given no values.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The script has ended itself.
     Ended(Ended),
-    /// It is wrong: where, and why.
+    /// It has an error: place and reason.
     Wrong(String),
 }
 
-/// A script ends itself from wherever it stands (`core.done`, `txn:done`).
+/// Way in which a script ends itself from any place (`core.done`, `txn:done`).
 #[derive(Clone, Debug)]
 pub(crate) enum Ended {
     /// An action, with the number that it would have returned.
     With(i64),
-    /// The transaction: the client gets this, or nothing more.
+    /// The transaction: the client gets this, or no more bytes.
     Transaction(Option<Box<Answer>>),
-    /// There is nobody any more whom it could answer.
+    /// The client that it could respond to has gone.
     Gone,
 }
 
@@ -96,7 +96,7 @@ impl Run {
         }
     }
 
-    /// Drives it to its end where nobody can wait.
+    /// Drives it to its end where the caller cannot wait.
     pub(crate) fn at_once(mut self) -> Result<MultiValue, Failure> {
         match self.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => result,
@@ -105,7 +105,7 @@ impl Run {
     }
 }
 
-/// Whether something can be waited for: not while a script is loaded, when no worker runs.
+/// Fails where a call cannot wait: while a script is loaded, when no worker runs.
 pub(crate) fn may_wait() -> mlua::Result<()> {
     match tokio::runtime::Handle::try_current() {
         Ok(_) => Ok(()),
@@ -131,12 +131,12 @@ impl From<&mlua::Error> for Failure {
     }
 }
 
-/// Whether it is how a script has ended itself, and no mistake.
+/// Whether the error is a script's own ending, and no mistake.
 pub(crate) fn is_end(error: &mlua::Error) -> bool {
     cause(error).downcast_ref::<Ended>().is_some()
 }
 
-/// What a function of ours has said, behind all that Lua has put round it.
+/// The error of a function of ours, within all that Lua has put round it.
 fn cause(error: &mlua::Error) -> &mlua::Error {
     match error {
         mlua::Error::CallbackError { cause: within, .. } | mlua::Error::WithContext { cause: within, .. } => cause(within),
@@ -144,7 +144,7 @@ fn cause(error: &mlua::Error) -> &mlua::Error {
     }
 }
 
-/// What an error says in one line: file, line and reason, without the way that led there.
+/// Text of an error in one line: file, line and reason, without the traceback.
 pub(crate) fn told(error: &mlua::Error) -> String {
     let innermost = match error {
         mlua::Error::CallbackError { traceback, cause } => {
@@ -158,8 +158,8 @@ pub(crate) fn told(error: &mlua::Error) -> String {
     innermost.lines().next().unwrap_or_default().to_owned()
 }
 
-/// The first line of a script in the way that led to an error of a function of ours. What stands in brackets is no script, and tail calls
-/// have no line.
+/// The first line of a script in the traceback of an error of a function of ours. Text in brackets is no script, and tail
+/// calls have no line.
 fn place(traceback: &str) -> String {
     let mut lines = traceback.lines().map(str::trim).filter(|line| !line.starts_with('['));
     match lines.find_map(|line| line.split_once(": in ")) {

@@ -1,7 +1,7 @@
 //! Fetches and converters for scripts: `txn.f:req_hdr("host")`, `txn.c:lower(text)`; `sf` and `sc` always give text.
 //!
-//! Names that hold `.`, `-` or `+` are written with `_`. A call is compiled like an expression of the configuration, and what was
-//! compiled is kept, so that a script pays for a call once.
+//! Names that hold `.`, `-` or `+` are written with `_`. A call is compiled like an expression of the configuration, and
+//! compiled calls are kept, so that a script pays for a call once.
 
 use crate::guard;
 use crate::lent;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use terse_proxy::facts::Facts;
 use terse_sample::{Env, Expr, Registry};
 
-/// The names of fetches and converters, as scripts write them, and what is kept of calls.
+/// The names of fetches and converters, as scripts write them, and the compiled calls.
 #[derive(Default)]
 pub(crate) struct Names {
     fetches: HashMap<String, &'static str>,
@@ -21,11 +21,11 @@ pub(crate) struct Names {
     compiled: Mutex<HashMap<Vec<u8>, Arc<Expr>>>,
 }
 
-/// How many calls are kept compiled. A script whose arguments are never the same pays for each call.
+/// Number of calls that are kept compiled. A script whose arguments are never the same pays for each call.
 const KEPT: usize = 1024;
 
 impl Names {
-    /// Of these tables.
+    /// The names in these tables.
     pub(crate) fn of(registry: &Registry) -> Names {
         let written = |name: &str| name.replace(['.', '-', '+'], "_");
         let mut names = Names::default();
@@ -52,7 +52,8 @@ impl Names {
     }
 }
 
-/// Puts the classes into a state: `_classes.f`, `sf`, `c`, `sc`, objects that all transactions share, since what they speak of is lent.
+/// Puts the classes into a state: `_classes.f`, `sf`, `c`, `sc`, objects that all transactions share, since their stream is
+/// lent.
 pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
     for (name, fetches, as_text) in [("f", true, false), ("sf", true, true), ("c", false, false), ("sc", false, true)] {
         let object = lua.create_table()?;
@@ -96,7 +97,7 @@ fn fetch(lua: &Lua, home: &Home, name: &'static str, args: &[Value], as_text: bo
 
 fn convert(lua: &Lua, home: &Home, name: &'static str, input: &Value, args: &[Value], as_text: bool) -> mlua::Result<Value> {
     let value = from_lua(input).ok_or_else(|| mlua::Error::runtime("a converter expects a string, a number or a boolean"))?;
-    // The expression's own value is not asked for.
+    // The expression's own value is not used.
     let text = [b"str(),".to_vec(), call(name, args)?].concat();
     evaluate(lua, home, text, as_text, |expr, env| Ok(expr.convert(value, env)))
 }

@@ -22,7 +22,7 @@ pub(crate) struct Service {
     is_http: bool,
 }
 
-/// What a script says and hears.
+/// Interface through which a script sends and receives.
 enum Conversation {
     Http(Arc<Http>),
     Bytes(Arc<Wire>),
@@ -46,16 +46,16 @@ impl Conversation {
         }
     }
 
-    /// Brings what the script has said to its end.
+    /// Sends the script's output to its end.
     fn poll_finish(&self, cx: &mut Context<'_>) -> Poll<()> {
         match self {
-            // The proxy knows where the answer ends, and that its connection is of no further use.
+            // The proxy knows the end of the response, and that its connection is of no further use.
             Conversation::Http(http) => http.poll_flush(cx).map(drop),
             Conversation::Bytes(wire) => wire.poll_finish(cx),
         }
     }
 
-    /// The script has ended. False when it owes an answer.
+    /// Notes that the script has ended. False when it owes a response.
     fn finish(&self) -> bool {
         match self {
             Conversation::Http(http) => http.finish(),
@@ -104,14 +104,14 @@ impl Service {
     }
 }
 
-/// The script, until it has ended and all that it has sent has gone.
+/// A script, until it has ended and all its output has gone.
 struct Serving {
     run: Result<Run, Failure>,
     with: Conversation,
     named: Named,
 }
 
-/// What takes the place of a call that has ended.
+/// Result in the place of a call that has ended.
 const OVER: Failure = Failure::Ended(Ended::With(0));
 
 impl Play for Serving {
@@ -130,7 +130,7 @@ impl Play for Serving {
                 return Poll::Ready(flow);
             }
         }
-        // What it has sent goes, also while it waits for something else.
+        // Output is sent also while the script waits for another event.
         let sent = match self.run {
             Ok(_) => {
                 let _ = self.with.poll_flush(cx);
@@ -146,7 +146,7 @@ impl Play for Serving {
 }
 
 impl Serving {
-    /// The script has ended: what of its answer still has to go, or what follows at once.
+    /// Ends the script: output that still has to go, or the flow that follows at once.
     fn conclude(&self, stream: &mut Stream, result: Result<(), Failure>) -> Option<Flow> {
         match result {
             Err(Failure::Wrong(reason)) => {
@@ -167,7 +167,7 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // Lua may keep the object for as long as it likes; the socket it keeps no longer.
+        // Lua may keep the object for as long as it likes; it does not keep the socket.
         self.with.close();
     }
 }

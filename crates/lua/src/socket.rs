@@ -1,7 +1,7 @@
 //! The class `Socket` (`core.tcp`): connections that a script makes. Its interface is LuaSocket's, as far as HAProxy has it.
 //!
-//! TLS is spoken by a task of the worker, between the server's socket and one end of a socket pair, whose other end the script has: what
-//! speaks TLS belongs to a worker, and values of Lua to none.
+//! TLS is spoken by a task of the worker, between the server's socket and an end of a socket pair; the script has the other
+//! end. The task is needed because a TLS connection belongs to a worker, and values of Lua to none.
 
 use crate::guard;
 use crate::lent::worker_here;
@@ -30,10 +30,10 @@ const CLASS: &str = "Socket";
 /// A connection with TLS, and the pair of sockets between it and the script.
 const TLS_DESCRIPTORS: usize = 3;
 
-/// How long a step may wait until `settimeout` says another time.
+/// Time limit of a step, in milliseconds, until `settimeout` sets another.
 const PATIENCE_MS: u64 = 5_000;
 
-/// What an object of the class holds.
+/// Data of an object of the class.
 struct Handle(Arc<Held>);
 
 struct Held {
@@ -100,7 +100,7 @@ pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
 }
 
 impl Held {
-    /// Waits for a step, but not too long. 0 is no limit.
+    /// Waits for a step within the time limit. 0 is no limit.
     async fn in_time<T>(&self, step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
         match self.timeout_ms.load(Relaxed) {
             0 => step.await,
@@ -124,7 +124,7 @@ async fn connect(lua: Lua, this: Table, address: String, port: Option<u16>, secu
     }
 }
 
-/// What scripts are told of an error.
+/// Text of an error for scripts.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::TimedOut => "timeout".into(),
@@ -155,8 +155,8 @@ fn has_cleared() -> bool {
     worker_here().is_some_and(|worker| worker.clear_descriptor())
 }
 
-/// Connects to `1.2.3.4` and a port, `1.2.3.4:80`, a host's name, or the path of a unix socket; `ipv4@`, `ipv6@` and `unix@` may stand
-/// before them.
+/// Connects to `1.2.3.4` and a port, `1.2.3.4:80`, a host's name, or the path of a unix socket; `ipv4@`, `ipv6@` and
+/// `unix@` may stand before them.
 async fn open_once(address: &str, port: Option<u16>, secure: bool) -> io::Result<wire::Socket> {
     let (kind, rest) = address.split_once('@').unwrap_or(("", address));
     if kind == "unix" || kind.is_empty() && rest.starts_with('/') {
@@ -186,7 +186,7 @@ async fn open_once(address: &str, port: Option<u16>, secure: bool) -> io::Result
     }
 }
 
-/// Has a task speak TLS on a socket; the other end of it, once the handshake is done.
+/// Starts a task that speaks TLS on a socket; returns the other end of it, once the handshake is done.
 async fn secured(socket: Socket, name: Option<String>) -> io::Result<wire::Socket> {
     let (near, far) = UnixStream::pair()?;
     let (tell, told) = oneshot::channel();
@@ -202,7 +202,7 @@ async fn secured(socket: Socket, name: Option<String>) -> io::Result<wire::Socke
             Ok(secured) => (Ok(()), Some(secured)),
             Err(error) => (Err(error), None),
         };
-        // A script that no longer waits wants no connection.
+        // A script that no longer waits needs no connection.
         if tell.send(result).is_ok()
             && let Some(secured) = secured
         {
@@ -213,7 +213,7 @@ async fn secured(socket: Socket, name: Option<String>) -> io::Result<wire::Socke
     Ok(wire::Socket::Unix(near))
 }
 
-/// Makes ready what TLS needs, while it can still be told what is wrong with it.
+/// Prepares the TLS connector, while its faults can still be reported.
 pub(crate) fn prepare(plan: &Plan) {
     CONNECTOR.get_or_init(|| {
         let tls = ServerTls { enabled: true, verify: Some(false), ..ServerTls::default() };
@@ -225,7 +225,7 @@ pub(crate) fn prepare(plan: &Plan) {
 struct Pump {
     secured: Secured,
     plain: UnixStream,
-    /// From the server: what has been read, and how much of it has gone on.
+    /// From the server: the bytes that were read, and how many of them have gone on.
     down: (Vec<u8>, usize),
     up: (Vec<u8>, usize),
 }
@@ -234,7 +234,8 @@ impl Pump {
     /// Until one of the two has closed.
     async fn between(secured: Secured, plain: UnixStream) {
         let mut pump = Pump { secured, plain, down: Default::default(), up: Default::default() };
-        // Whichever ends first ends both: a script that has closed wants no more, and a server that has closed has said all.
+        // Whichever ends first ends both: a script that has closed wants no more, and a server that has closed has sent
+        // all.
         let _ = poll_fn(|cx| pump.poll(cx)).await;
         let rest = async {
             poll_fn(|cx| pump.secured.poll_flush(cx)).await?;
@@ -291,7 +292,7 @@ impl Pump {
                 Poll::Pending => Ok(Poll::Pending),
             };
         }
-        // What TLS holds goes, whenever there is room.
+        // Bytes that TLS holds go, whenever there is room.
         let _ = self.secured.poll_flush(cx)?;
         bytes.resize(PIECE, 0);
         *at = PIECE;
@@ -307,7 +308,7 @@ impl Pump {
     }
 }
 
-/// A socket that has become ready is a step.
+/// The readiness of a socket is a step.
 fn stepped(ready: Poll<io::Result<()>>) -> io::Result<Poll<bool>> {
     match ready {
         Poll::Ready(ready) => ready.map(|()| Poll::Ready(true)),
@@ -339,7 +340,7 @@ async fn send(lua: Lua, (this, data, first, last): (Table, mlua::String, Option<
     last.into_lua_multi(&lua)
 }
 
-/// What a script wants to receive.
+/// Amount that a script wants to receive.
 enum Pattern {
     All,
     Line,
@@ -373,7 +374,7 @@ async fn receive(lua: Lua, this: Table, pattern: Value, prefix: Option<mlua::Str
         });
         let taken = match (found, &limited) {
             (Some(n), _) => Some(held.wire.take(n)),
-            // What has come before the end is given, whatever was asked for.
+            // Bytes that came before the end are given, whatever the pattern was.
             (None, Ok(())) if all && there > 0 => Some(held.wire.take(there)),
             (None, Ok(())) if all => return (Value::Nil, "connection closed.").into_lua_multi(&lua),
             (None, Err(error)) => {

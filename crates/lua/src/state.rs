@@ -1,4 +1,4 @@
-//! One state of Lua: its libraries, its limits, what HAProxy gives it, and what its scripts have registered.
+//! A state of Lua: its libraries, its limits, HAProxy's interface, and the functions that its scripts have registered.
 
 use crate::burst;
 use crate::core::{self, Registered, Registry};
@@ -15,12 +15,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use terse_sample::Language;
 
-/// Whose state it is.
+/// Owner of a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// All workers'.
+    /// All workers.
     Shared,
-    /// One worker's.
+    /// A single worker.
     Worker(usize),
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct State {
     library: Weak<Library>,
 }
 
-/// What functions of a state know of it.
+/// Facts that functions of a state know of it.
 #[derive(Clone)]
 pub(crate) struct Home {
     pub(crate) library: Weak<Library>,
@@ -45,13 +45,13 @@ pub(crate) struct Home {
     pub(crate) booleans: bool,
 }
 
-/// How long a script may run while it is loaded.
+/// Time limit of a script while it is loaded.
 const LOADING: Duration = Duration::from_secs(60);
 
 static STATES: AtomicUsize = AtomicUsize::new(0);
 
 impl State {
-    /// A new one, with nothing loaded.
+    /// A new state, with nothing loaded.
     pub(crate) fn new(library: &Arc<Library>, place: Place, tuning: &Tuning, names: &Arc<Names>) -> Result<State, String> {
         let registry = Arc::<Mutex<Registry>>::default();
         let reading = Arc::<Mutex<Option<Language>>>::default();
@@ -102,7 +102,7 @@ impl State {
         let chunk = self.lua.load(text).set_name(format!("@{shown}")).set_mode(ChunkMode::Text);
         let function = chunk.into_function().map_err(|error| syntax(&error))?;
         let args: Variadic<String> = args.iter().cloned().collect();
-        // Not in a coroutine: while a file is loaded nothing can wait.
+        // Not in a coroutine: while a file is loaded no function can wait.
         *self.reading.lock().unwrap_or_else(PoisonError::into_inner) = reading;
         let (result, _) = burst::run(Some(LOADING), || function.call::<()>(args));
         *self.reading.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -120,7 +120,7 @@ impl State {
         put().map_err(|error| told(&error))
     }
 
-    /// What is registered by that name.
+    /// The function that is registered by that name.
     pub(crate) fn registered(&self, kind: Kind, name: &str) -> Option<Registered> {
         let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         registry.get(kind, name).cloned()
@@ -136,13 +136,14 @@ impl State {
         self.library.upgrade()
     }
 
-    /// After how many instructions of its code the clock is looked at.
+    /// Sets the number of instructions after which the clock is read.
     pub(crate) fn watch(&self, instructions: u32) {
         // A state that cannot be watched anew is watched as before.
         let _ = burst::watch(&self.lua, instructions);
     }
 
-    /// The process serves: what waits for that. From here on tasks start when they are registered.
+    /// Notes that the process serves; returns the functions that wait for that. From here on tasks start when they are
+    /// registered.
     pub(crate) fn begin(&self) -> (Vec<Init>, Vec<Task>) {
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         registry.serving = true;
@@ -154,7 +155,7 @@ impl State {
     }
 }
 
-/// What is wrong with a file that is no program: its file and line, and why.
+/// Fault of a file that is no program: its file and line, and the reason.
 fn syntax(error: &mlua::Error) -> String {
     match error {
         mlua::Error::SyntaxError { message, .. } => message.lines().next().unwrap_or_default().to_owned(),
@@ -162,7 +163,8 @@ fn syntax(error: &mlua::Error) -> String {
     }
 }
 
-/// The one function of the library 'debug' that programs use to tell what went wrong. The others reach into what keeps Lua safe.
+/// Keeps the function of the library 'debug' that programs use to print a traceback. The others reach into the guards that
+/// keep Lua safe.
 fn traces(lua: &Lua) -> mlua::Result<()> {
     let debug = lua.create_table()?;
     let trace =

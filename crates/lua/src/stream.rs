@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The class's name among a state's own values.
 const CLASS: &str = "AppletTCP";
 
-/// What an object of the class holds.
+/// Data of an object of the class.
 struct Handle {
     wire: Arc<Wire>,
     /// The most bytes that may wait to be received; 0: any.
@@ -87,7 +87,7 @@ pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
     lua.set_named_registry_value(CLASS, meta)
 }
 
-/// What is there; nothing where more may come and nothing is there yet.
+/// The bytes that are there; `None` where more may come and none are there yet.
 fn some(lua: &Lua, wire: &Wire, size: Option<usize>) -> mlua::Result<Value> {
     let (there, all) = wire.waiting();
     if there == 0 && !all {

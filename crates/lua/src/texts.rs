@@ -1,11 +1,12 @@
-//! What `core` reads from texts: words between separators, networks, and the three forms of dates in HTTP (RFC 9110 section 5.6.7).
+//! Texts that `core` parses: words between separators, networks, and the three forms of dates in HTTP (RFC 9110 section
+//! 5.6.7).
 
 use mlua::{Lua, Table, UserData, Value};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::SystemTime;
 use terse_sample::date;
 
-/// Puts the functions into a state, behind `core`.
+/// Puts the functions into a state, after `core`.
 pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
     let core: Table = lua.globals().get("core")?;
     core.set("tokenize", lua.create_function(tokenize)?)?;
@@ -24,7 +25,7 @@ pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
     Ok(())
 }
 
-/// The parts of a text between any of the separators; empty ones are left out where a script wants it.
+/// The parts of a text between any of the separators; empty ones are left out where a script asks for it.
 fn tokenize(lua: &Lua, (text, separators, no_blank): (mlua::String, mlua::String, Option<bool>)) -> mlua::Result<Table> {
     let (text, separators, no_blank) = (text.as_bytes(), separators.as_bytes(), no_blank.unwrap_or(false));
     let parts = lua.create_table()?;
@@ -36,7 +37,7 @@ fn tokenize(lua: &Lua, (text, separators, no_blank): (mlua::String, mlua::String
     Ok(parts)
 }
 
-/// An address, and how many of its bits count.
+/// An address, and the number of its bits that count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Network {
     V4(u32, u32),
@@ -70,7 +71,7 @@ impl Network {
         }
     }
 
-    /// Whether one lies in the other.
+    /// Whether either network lies in the other.
     fn meets(self, other: Network) -> bool {
         match (self, other) {
             (Network::V4(one, of_one), Network::V4(other, of_other)) => (one ^ other) & of_one & of_other == 0,
@@ -127,7 +128,7 @@ fn asctime(text: &str) -> Option<i64> {
     seconds(number(year, 4)?, month, day, time)
 }
 
-/// Words with one blank between two.
+/// Words with a single blank between two.
 fn words<const N: usize>(text: &str) -> Option<[&str; N]> {
     let mut words = text.split(' ');
     let mut all = [""; N];

@@ -1,4 +1,4 @@
-//! What `global` says about Lua.
+//! Settings of `global` for Lua.
 
 use mlua::StdLib;
 use std::time::Duration;
@@ -6,12 +6,13 @@ use std::time::Duration;
 /// The settings, with HAProxy's defaults.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tuning {
-    /// `tune.lua.forced-yield`: after so many instructions the clock is looked at. `None`: ten thousand, or for the state that workers
-    /// share as many fewer as there are workers.
+    /// `tune.lua.forced-yield`: number of instructions between two looks at the clock. `None`: ten thousand, or for the
+    /// state that workers share as many fewer as there are workers.
     pub(crate) forced_yield: Option<u32>,
-    /// `tune.lua.burst-timeout`: the longest that a script may compute without waiting or making way.
+    /// `tune.lua.burst-timeout`: the longest time that a script may compute without waiting or yielding.
     pub(crate) burst: Option<Duration>,
-    /// `tune.lua.session-timeout`: the longest that an action, a fetch or a converter may run, not counting what it waits for.
+    /// `tune.lua.session-timeout`: the longest time that an action, a fetch or a converter may run, without the time in
+    /// which it waits.
     pub(crate) session: Option<Duration>,
     /// `tune.lua.service-timeout`: the same for a service.
     pub(crate) service: Option<Duration>,
@@ -21,7 +22,7 @@ pub(crate) struct Tuning {
     pub(crate) memory_bytes: usize,
     /// `tune.lua.openlibs`
     pub(crate) libraries: StdLib,
-    /// `tune.lua.bool-sample-conversion normal`: truth is a boolean in Lua, not a number.
+    /// `tune.lua.bool-sample-conversion normal`: a boolean is a boolean in Lua, not a number.
     pub(crate) booleans: bool,
     /// `tune.lua.log.loggers`
     pub(crate) to_loggers: bool,

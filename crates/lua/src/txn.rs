@@ -1,4 +1,4 @@
-//! The class `TXN`: what an action, a fetch or a converter sees of a request and its response.
+//! The class `TXN`: the view of an action, a fetch or a converter of a request and its response.
 
 use crate::core::{SPEAKERS, level};
 use crate::guard;
@@ -68,7 +68,7 @@ pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
     lua.set_named_registry_value(CLASS, meta)
 }
 
-/// What is changed of a stream by a number.
+/// Change of a stream by a number.
 type Change = fn(&mut Stream, i64);
 
 const CHANGES: &[(&str, Change)] = &[
@@ -109,7 +109,7 @@ return function(txn, given)
 end
 "#;
 
-/// An object for what is lent now.
+/// An object for the stream or environment that is lent now.
 pub(crate) fn object(lua: &Lua, with_heads: bool) -> mlua::Result<Table> {
     let object = lua.create_table()?;
     samples::give(lua, &object)?;
@@ -131,7 +131,7 @@ fn set_log_level(_: &Lua, (_, number): (Value, i64)) -> mlua::Result<()> {
     })
 }
 
-/// What a table says of an answer.
+/// The response that a table describes.
 fn answer(reply: &Table) -> mlua::Result<Answer> {
     let status = reply.get::<Option<i64>>("status")?.unwrap_or(200);
     let status = u16::try_from(status).ok().filter(|status| (200..=599).contains(status));

@@ -3,7 +3,7 @@
 use mlua::{Lua, Value as LuaValue};
 use terse_sample::{Octets, Value};
 
-/// A value for Lua. Truth is a boolean, or in HAProxy's old way a number.
+/// A value for Lua. A boolean stays one, or becomes a number in HAProxy's old way.
 pub(crate) fn to_lua(value: Value<'_>, booleans: bool, lua: &Lua) -> mlua::Result<LuaValue> {
     Ok(match value {
         Value::Bool(truth) if booleans => LuaValue::Boolean(truth),
@@ -13,7 +13,7 @@ pub(crate) fn to_lua(value: Value<'_>, booleans: bool, lua: &Lua) -> mlua::Resul
     })
 }
 
-/// The same as a text; nothing is an empty one.
+/// The same as a text; `None` is an empty one.
 pub(crate) fn to_text(value: Option<Value<'_>>, lua: &Lua) -> mlua::Result<LuaValue> {
     Ok(LuaValue::String(match value {
         Some(value) => text(value, lua)?,
@@ -28,7 +28,7 @@ fn text(value: Value<'_>, lua: &Lua) -> mlua::Result<mlua::String> {
     }
 }
 
-/// What Lua gives; nothing for what is no value of an expression.
+/// The value that Lua gives; `None` for one that is no value of an expression.
 pub(crate) fn from_lua(value: &LuaValue) -> Option<Value<'static>> {
     Some(match value {
         LuaValue::Boolean(truth) => Value::Bool(*truth),

@@ -1,4 +1,4 @@
-//! Variables, and what scripts keep of a stream.
+//! Variables, and data that scripts keep of a stream.
 
 use crate::lent;
 use crate::state::Home;
@@ -11,16 +11,16 @@ use terse_proxy::facts::Facts;
 use terse_sample::Env;
 use terse_sample::vars::{VarNames, VarScope, VarSlot};
 
-/// What scripts have noted about a stream: their own data (`set_priv`), by state.
+/// Notes of scripts about a stream: their own data (`set_priv`), by state.
 #[derive(Default)]
 struct Notes {
     private: HashMap<usize, Value>,
 }
 
-/// Names of variables that no line of the configuration holds, behind those that it does. Their values lie with all others.
+/// Names of variables that no line of the configuration holds, after those that it does. Their values lie with all others.
 static LATER: Mutex<Vec<(VarScope, String)>> = Mutex::new(Vec::new());
 
-/// How many there may be.
+/// Most names there.
 const MOST_NAMES: usize = 4096;
 const LONGEST_NAME: usize = 256;
 
@@ -67,7 +67,7 @@ pub(crate) fn install(lua: &Lua, home: &Home, class: &Table) -> mlua::Result<()>
     )
 }
 
-/// Gives `core` what reads variables of the process; those of streams are a transaction's.
+/// Gives `core` the functions that read variables of the process; those of streams are a transaction's.
 pub(crate) fn of_process(lua: &Lua, home: &Home, core: &Table) -> mlua::Result<()> {
     let booleans = home.booleans;
     let get = move |lua: &Lua, name: String| {
@@ -85,7 +85,7 @@ fn with_notes<R>(facts: &Facts, run: impl FnOnce(&mut Notes) -> R) -> R {
     let notes = notes.get_or_insert_with(|| Box::new(Notes::default()) as Box<dyn Any>);
     match notes.downcast_mut() {
         Some(notes) => run(notes),
-        // Nobody else keeps notes.
+        // No other code keeps notes.
         None => run(&mut Notes::default()),
     }
 }
@@ -100,7 +100,7 @@ fn find(env: &Env<'_>, name: &str) -> Option<VarSlot> {
     }
 }
 
-/// The same; a new name gets a place, unless it `must_exist`: then only variables of the process must.
+/// The same; a new name gets an index, unless it `must_exist`: then only variables of the process must.
 fn slot(env: &Env<'_>, name: &str, must_exist: bool) -> Option<VarSlot> {
     if let Some(slot) = find(env, name) {
         return Some(slot);

@@ -1,7 +1,7 @@
-//! Bytes both ways over a socket that a script holds: what waits to be sent, and what has come.
+//! Bytes both ways over a socket that a script holds: buffers of bytes to be sent, and of received ones.
 //!
-//! A lock is held for one step and never while something is waited for. Whoever closes takes the socket out at once: Lua may keep the
-//! object that held it for as long as it likes.
+//! A lock is held for one step and never during a wait. Closing takes the socket out at once: Lua may keep the object that
+//! held it for as long as it likes.
 
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
@@ -13,9 +13,9 @@ use terse_proxy::descriptors::Counted;
 use tokio::io::AsyncWrite;
 use tokio::net::{TcpStream, UnixStream};
 
-/// When so much waits to be sent, it is sent.
+/// Waiting bytes from which on they are sent.
 pub(crate) const ENOUGH: usize = 16 * 1024;
-/// How much is read, or taken from a script, at once.
+/// Bytes that are read, or taken from a script, at once.
 pub(crate) const PIECE: usize = 16 * 1024;
 
 /// A socket and its buffers.
@@ -32,29 +32,29 @@ pub(crate) enum Socket {
 /// A socket that a script has opened.
 pub(crate) struct Opened {
     pub(crate) socket: Socket,
-    /// What it counts for among the process's descriptors.
+    /// Its share of the process's descriptors.
     pub(crate) counted: Option<Counted>,
 }
 
 #[derive(Default)]
 struct Inner {
     socket: Option<Socket>,
-    /// What the socket counts for among the process's descriptors.
+    /// The socket's share of the process's descriptors.
     counted: Option<Counted>,
     out: Vec<u8>,
     sent: usize,
     ready: Vec<u8>,
-    /// The peer has said all.
+    /// The peer has ended its stream.
     ended: bool,
 }
 
 impl Wire {
-    /// Over a socket; without one it is closed.
+    /// A wire over a socket; without one it is closed.
     pub(crate) fn new(socket: Option<Socket>) -> Wire {
         Wire { inner: Mutex::new(Inner { socket, ..Inner::default() }) }
     }
 
-    /// Over a socket that was opened.
+    /// A wire over a socket that was opened.
     pub(crate) fn of(opened: Opened) -> Wire {
         let wire = Wire::new(None);
         wire.open(opened);
@@ -66,7 +66,7 @@ impl Wire {
         *self.lock() = Inner { socket: Some(opened.socket), counted: opened.counted, ..Inner::default() };
     }
 
-    /// Lets go of the socket. What has come can still be taken.
+    /// Closes the socket. Received bytes can still be taken.
     pub(crate) fn close(&self) {
         let mut inner = self.lock();
         (inner.socket, inner.counted) = (None, None);
@@ -81,14 +81,14 @@ impl Wire {
         }
     }
 
-    /// Puts bytes behind those that wait; whether so much waits that it should be sent.
+    /// Appends bytes to those that wait; returns whether so many wait that they should be sent.
     pub(crate) fn put(&self, bytes: &[u8]) -> bool {
         let mut inner = self.lock();
         inner.out.extend_from_slice(bytes);
         inner.out.len() - inner.sent >= ENOUGH
     }
 
-    /// Sends what waits.
+    /// Sends the waiting bytes.
     pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let inner = &mut *self.lock();
         loop {
@@ -112,8 +112,8 @@ impl Wire {
         poll_fn(|cx| self.poll_flush(cx)).await
     }
 
-    /// Sends what waits, says that nothing more follows, and drops what comes until the other side has ended too: to close before that
-    /// would be to lose what is on its way.
+    /// Sends the waiting bytes, ends the sending side, and drops received bytes until the other side has ended too: to
+    /// close before that would be to lose bytes that are on their way.
     pub(crate) fn poll_finish(&self, cx: &mut Context<'_>) -> Poll<()> {
         if ready!(self.poll_flush(cx)).is_err() {
             return Poll::Ready(());
@@ -135,7 +135,7 @@ impl Wire {
         Poll::Ready(())
     }
 
-    /// Reads some more. False when nothing more comes.
+    /// Reads some more. False when no more bytes come.
     pub(crate) fn poll_more(&self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let inner = &mut *self.lock();
         loop {
@@ -164,25 +164,26 @@ impl Wire {
         poll_fn(|cx| self.poll_more(cx)).await
     }
 
-    /// How many bytes have come, and whether that is all.
+    /// Number of received bytes, and whether those are all.
     pub(crate) fn waiting(&self) -> (usize, bool) {
         let inner = self.lock();
         (inner.ready.len(), inner.ended || inner.socket.is_none())
     }
 
-    /// Looks at the bytes that have come.
+    /// Calls `look` with the received bytes.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R {
         look(&self.lock().ready)
     }
 
-    /// Takes the first of them.
+    /// Takes the first `n` of them.
     pub(crate) fn take(&self, n: usize) -> Vec<u8> {
         let mut inner = self.lock();
         let n = n.min(inner.ready.len());
         inner.ready.drain(..n).collect()
     }
 
-    /// Waits until as many bytes are there as `enough` says of those that are, or no more come; then takes them.
+    /// Waits until there are as many bytes as `enough` asks for, given those that are there, or no more come; then takes
+    /// them.
     pub(crate) async fn receive(&self, most: usize, enough: impl Fn(&[u8]) -> Option<usize>) -> io::Result<Vec<u8>> {
         loop {
             let (there, all) = self.waiting();
