@@ -1,12 +1,12 @@
-//! Which server stands for which place of a service: a pure function of what the servers have and what there is.
+//! Assignment of servers to the places of a service: a pure function of the servers' present places and the offered ones.
 //!
-//! A server keeps its place for as long as that counts. Other places go to the servers that have been free longest, in the order of the
-//! places. Who gets none has no address.
+//! A server keeps its place for as long as that counts. Other places go to the servers that have been free longest, in the
+//! order of the places. A server without a place has no address.
 
 use crate::message::Service;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// What a server has.
+/// State of a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Seat {
     /// Its group: each has one server for each place.

@@ -1,4 +1,4 @@
-//! Asking: one question to all name servers of a section, and the first answer that is good.
+//! Queries: a question to all name servers of a section, and the first answer that is good.
 //!
 //! ```text
 //!            +------------------ all have failed: the other family, then again, `resolve_retries` times ---+
@@ -7,7 +7,8 @@
 //!                                       -> an error: the last one counts ----------------------------------+
 //! ```
 //!
-//! Who wants what is being asked already waits for that answer: a question is on its way once, whoever asks it.
+//! A task that needs the result of a question in flight waits for that answer: a question is in flight once, however many
+//! tasks ask it.
 
 use crate::counters::{COUNTS, Count};
 use crate::known::Known;
@@ -37,10 +38,10 @@ pub struct Resolvers {
     asking: Mutex<HashMap<(String, Kind), Arc<Outcome>>>,
 }
 
-/// What a question comes to, for all who ask it at the same time.
+/// Outcome of a question, for all tasks that ask it at the same time.
 type Outcome = OnceCell<Result<Answered, Status>>;
 
-/// A share in a question that is on its way. One that leaves before the answer leaves the question to the others.
+/// A share in a question that is in flight. A share that is dropped before the answer leaves the question to the others.
 struct Share<'a> {
     resolvers: &'a Resolvers,
     key: (String, Kind),
@@ -48,7 +49,7 @@ struct Share<'a> {
     outcome: Option<Arc<Outcome>>,
 }
 
-/// Which addresses are wanted.
+/// Families of the wanted addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Families {
     /// Those of IPv4, and without one those of IPv6.
@@ -61,7 +62,7 @@ pub enum Families {
     V6,
 }
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
     /// There is no such name.
@@ -74,7 +75,7 @@ pub enum Status {
     Other,
 }
 
-/// An answer, and who gave it.
+/// An answer, and the name server that gave it.
 #[derive(Clone, Debug)]
 pub(crate) struct Answered {
     pub(crate) answer: Arc<Answer>,
@@ -90,7 +91,7 @@ impl Resolvers {
         Arc::new(Resolvers { name: name.into(), settings, lines, families, known: Known::default(), asking: Mutex::default() })
     }
 
-    /// Asks its name servers what others want to know, for ever. Until this runs, questions wait. It runs once.
+    /// Sends the questions of other tasks to its name servers, for ever. Until this runs, questions wait. It runs once.
     pub(crate) async fn serve(self: Arc<Resolvers>) {
         let mut tasks = JoinSet::new();
         for line in &self.lines {
@@ -99,12 +100,12 @@ impl Resolvers {
         while tasks.join_next().await.is_some() {}
     }
 
-    /// The most descriptors that it has at a time: a socket for each name server, and a connection for what was cut.
+    /// The most descriptors that it has at a time: a socket for each name server, and a connection for truncated answers.
     pub fn descriptors(&self) -> usize {
         self.lines.iter().map(|line| if line.server.stream { 1 } else { 2 }).sum()
     }
 
-    /// What `show resolvers` shows of it.
+    /// Its lines in `show resolvers`.
     pub fn report(&self) -> String {
         let mut out = format!("Resolvers section {}\n", self.name);
         for line in &self.lines {
@@ -119,7 +120,8 @@ impl Resolvers {
         self.lines.iter().map(|line| (&*line.server.name, line.counters.values()))
     }
 
-    /// An address of a name, of several the next one at each call. An answer is kept for `hold valid`, a failure for `timeout retry`.
+    /// An address of a name, of several the next one at each call. An answer is kept for `hold valid`, a failure for
+    /// `timeout retry`.
     pub async fn address(&self, name: &str, families: Families) -> Option<IpAddr> {
         let key = (message::normal(name), families);
         if let Some(found) = self.known.recall(&key) {
@@ -133,7 +135,7 @@ impl Resolvers {
         self.known.recall(&key).unwrap_or_else(|| found.ok()?.answer.addresses.first().copied())
     }
 
-    /// Keeps a good answer for those who ask later: `do-resolve` and servers share what they learn.
+    /// Keeps a good answer for later questions: `do-resolve` and servers share their answers.
     fn learn(&self, name: &str, families: Families, answered: &Answered) {
         if !self.settings.hold.valid.is_zero() {
             let addresses = records::in_order(&answered.answer.addresses);
@@ -141,7 +143,7 @@ impl Resolvers {
         }
     }
 
-    /// Which kinds of records are asked for, the preferred one first.
+    /// Kinds of records that are asked for, the preferred one first.
     fn kinds(&self, families: Families) -> Vec<Kind> {
         let mut kinds = match families {
             Families::V4First => vec![Kind::A, Kind::Aaaa],
@@ -159,8 +161,8 @@ impl Resolvers {
         if v4 { accepts_v4 } else { accepts_v6 }
     }
 
-    /// The addresses of a server's name, of the family that is preferred, or without one of the other. What is no good answer may be an
-    /// accident: it is asked again after `timeout retry`, as often as `resolve_retries` says.
+    /// The addresses of a server's name, of the preferred family, or without one of the other. A failure may be an
+    /// accident: the name is asked for again after `timeout retry`, as often as `resolve_retries` sets.
     pub(crate) async fn addresses(&self, name: &str, families: Families) -> Result<Answered, Status> {
         let answered = self.insist(name, &self.kinds(families)).await?;
         self.learn(name, families, &answered);
@@ -189,7 +191,7 @@ impl Resolvers {
         Err(last)
     }
 
-    /// Asks for a client that waits. A name server that has answered will not say otherwise a moment later.
+    /// Asks for a client that waits. A name server that has answered will not answer otherwise a moment later.
     async fn ask(&self, name: &str, kinds: &[Kind]) -> Result<Answered, Status> {
         let mut last = Status::Other;
         for _ in 0..self.settings.retries.max(1) {
@@ -204,7 +206,7 @@ impl Resolvers {
         Err(last)
     }
 
-    /// Asks for one kind of record, and for the next one where there is none. An error says when it was asked last.
+    /// Asks for a kind of record, and for the next one where there is none. An error has the time of the last question.
     async fn ask_in_turn(&self, name: &str, kinds: &[Kind]) -> Result<Answered, (Status, tokio::time::Instant)> {
         let mut last = (Status::Other, tokio::time::Instant::now());
         for kind in kinds {
@@ -213,7 +215,7 @@ impl Resolvers {
                 Ok(answered) => return Ok(answered),
                 Err(status) => last = (status, asked),
             }
-            // Nobody answers the other question either.
+            // No name server answers the other question either.
             if last.0 == Status::Timeout {
                 break;
             }
@@ -229,7 +231,7 @@ impl Resolvers {
         }
     }
 
-    /// A share in the question, which is on its way from now on if it was not.
+    /// Takes a share in the question, which is sent now if it is not in flight.
     fn share(&self, name: &str, kind: Kind) -> Share<'_> {
         let key = (message::normal(name), kind);
         let outcome = self.asking().entry(key.clone()).or_default().clone();
@@ -249,7 +251,7 @@ impl Resolvers {
         while let Some(outcome) = questions.join_next().await {
             match outcome {
                 Ok((line, Ok(answer))) => return Ok(Answered { answer: answer.into(), line }),
-                // What a name server says goes before the silence of another one.
+                // The error of a name server goes before the silence of another one.
                 Ok((_, Err(failure))) => last = Some(failure.status()).filter(|said| *said != Status::Timeout).or(last),
                 Err(_) => {}
             }
@@ -266,7 +268,7 @@ impl Resolvers {
 }
 
 impl Drop for Share<'_> {
-    /// An answer is for those who have waited for it; the next one asks anew.
+    /// An answer is for the tasks that have waited for it; the next one asks anew.
     fn drop(&mut self) {
         // Shares come and go under this lock only. Of two that leave at the same moment the second one finds itself alone.
         let mut asking = self.resolvers.asking();
@@ -299,7 +301,7 @@ impl Answered {
 }
 
 impl Hold {
-    /// For how long the last good answer is believed.
+    /// Time for which the last good answer is believed.
     pub(crate) fn of(&self, status: Status) -> Duration {
         match status {
             Status::Absent => self.absent,
@@ -361,7 +363,7 @@ mod tests {
         (socket, address)
     }
 
-    /// Answers every question by what it makes of it.
+    /// Answers every question with the messages that `make` makes of it.
     fn serve(socket: UdpSocket, make: impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + 'static) {
         tokio::spawn(async move {
             let mut bytes = [0; 1500];
@@ -413,7 +415,7 @@ mod tests {
             let resolvers = resolvers.clone();
             tasks.spawn(async move { resolvers.address("a.test", Families::V4First).await })
         };
-        // Who asks first leaves, and the others ask in its place.
+        // The first asking task leaves, and the others ask in its place.
         let first = want(&mut tasks);
         while asked.load(SeqCst) == 0 {
             tokio::task::yield_now().await;
@@ -540,7 +542,7 @@ mod tests {
 
     const COUNT: u8 = 200;
 
-    /// Whoever sends an answer to another question, with a number that fits, is not listened to; the next question leaves from another port.
+    /// An answer to another question, with a number that fits, is ignored; the next question leaves from another port.
     #[tokio::test]
     async fn answers_to_other_questions_do_not_count() {
         let (socket, address) = bound().await;
@@ -568,7 +570,7 @@ mod tests {
         assert_ne!(ports[0], ports[1]);
     }
 
-    /// Answers are kept for `hold valid`: until then nobody asks again, and each request gets the next address.
+    /// Answers are kept for `hold valid`: until then no question is sent again, and each request gets the next address.
     #[tokio::test]
     async fn known_answers_are_used_and_go_round() {
         let (socket, address) = bound().await;
@@ -583,11 +585,11 @@ mod tests {
         assert_eq!((found[0], found[1]), (found[2], found[3]));
         assert_ne!(found[0], found[1]);
         assert_eq!(counted(&resolvers, "sent"), 1);
-        // What is too old is asked for again.
+        // Answers that are too old are asked for again.
         resolvers.known.expire();
         assert!(resolvers.address("a.test", Families::V4First).await.is_some());
         assert_eq!(counted(&resolvers, "sent"), 2);
-        // What servers learn `do-resolve` knows, and what is not kept is asked for each time.
+        // `do-resolve` knows the answers that servers got, and those that are not kept are asked for each time.
         let (other, address) = bound().await;
         serve(other, |question| vec![reply(question, &[("a.test", a([10, 0, 0, 1]))], RCODE::NoError)]);
         let mut brief = settings(&[address], false);
@@ -614,7 +616,7 @@ mod tests {
         assert_eq!((counted(&resolvers, "sent"), counted(&resolvers, "nx")), (1, 1));
     }
 
-    /// What a name server says goes before the silence of another one.
+    /// The error of a name server goes before the silence of another one.
     #[tokio::test]
     async fn a_refusal_beside_silence_is_a_refusal() {
         let ((silent, first), (refusing, second)) = (bound().await, bound().await);
@@ -625,7 +627,7 @@ mod tests {
         assert_eq!((counted(&resolvers, "refused"), counted(&resolvers, "timeout")), (1, 1));
     }
 
-    /// A server's name is asked for again in spite of what was said: that may be an accident.
+    /// A server's name is asked for again in spite of an error: that may be an accident.
     #[tokio::test]
     async fn servers_names_are_asked_for_again() {
         let (socket, address) = bound().await;
@@ -651,7 +653,7 @@ mod tests {
             let resolvers = resolvers.clone();
             tasks.spawn(async move { resolvers.ask(&format!("n{at}.test"), &[Kind::A]).await.unwrap().answer.addresses[0] });
         }
-        // The first connection ends behind its first answer; the second one has the rest.
+        // The first connection ends after its first answer; the second one has the rest.
         for answers in [1, 3] {
             let (mut peer, _) = listener.accept().await.unwrap();
             let mut questions = Vec::new();
@@ -664,7 +666,7 @@ mod tests {
             for question in questions.iter().rev() {
                 let name = simple_dns::Packet::parse(question).unwrap().questions[0].qname.to_string();
                 let answer = reply(question, &[(&name, a([10, 0, 0, 7]))], RCODE::NoError);
-                // In two pieces: what is cut in between waits for its rest.
+                // In two pieces: a message that is cut in between waits for its rest.
                 let framed = [&(answer.len() as u16).to_be_bytes(), &answer[..]].concat();
                 peer.write_all(&framed[..5]).await.unwrap();
                 peer.write_all(&framed[5..]).await.unwrap();
@@ -687,7 +689,7 @@ mod tests {
         }
     }
 
-    /// Without TCP, what is left of a service's answer counts; of addresses nothing does.
+    /// Without TCP, the truncated answer of a service counts; that of addresses does not.
     #[tokio::test]
     async fn what_was_cut_counts_for_services() {
         let (socket, address) = bound().await;

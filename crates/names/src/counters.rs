@@ -1,9 +1,9 @@
-//! What is counted for each name server, under HAProxy's names.
+//! Counters of each name server, under HAProxy's names.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What can be counted.
+/// Event that is counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub(crate) enum Count {
@@ -45,10 +45,10 @@ impl Counters {
     }
 }
 
-/// How many things are counted for a name server.
+/// Number of counters of a name server.
 pub(crate) const COUNTS: usize = 15;
 
-/// What is counted for a name server, in the words of `show resolvers`.
+/// Names of the counters of a name server, as in `show resolvers`.
 pub const COUNT_NAMES: [&str; COUNTS] = [
     "sent",
     "snd_error",

@@ -1,4 +1,4 @@
-//! What names were found to be, for `do-resolve`.
+//! Known answers of names, for `do-resolve`.
 
 use crate::client::Families;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ struct Found {
 }
 
 impl Known {
-    /// What is known of a name; `None`: it is to be asked for.
+    /// The known answer of a name; `None`: it is to be asked for. `Some(None)`: the name was not found.
     pub(crate) fn recall(&self, key: &(String, Families)) -> Option<Option<IpAddr>> {
         let now = Instant::now();
         let mut names = self.names();
@@ -43,7 +43,7 @@ impl Known {
         }
     }
 
-    /// Has all of it run out.
+    /// Expires all answers.
     #[cfg(test)]
     pub(crate) fn expire(&self) {
         self.names().values_mut().for_each(|found| found.until = Instant::now());

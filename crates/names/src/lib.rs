@@ -1,4 +1,4 @@
-//! Names that become addresses at run time: `resolvers` sections, and what follows from their answers.
+//! Names that become addresses at run time: `resolvers` sections, and the effects of their answers.
 //!
 //! ```text
 //! ResolversSettings (a section) -> Resolvers (its name servers, memory) -> Line (a name server: sockets, questions in flight, counters)
@@ -6,12 +6,13 @@
 //! `do-resolve` in rules    -> Resolvers::address
 //! ```
 //!
-//! Messages are read and written by a library; what is asked, when it is asked again, and which answer counts is decided here.
+//! Messages are read and written by a library; the questions, the times at which they are repeated, and the choice of
+//! answers are decided here.
 //!
 //! Invariants:
-//! * An answer counts if it comes from the name server that was asked, with the number and the question of what was asked.
+//! * An answer counts if it comes from the name server that was asked, with the number and the name of the question.
 //! * Sockets are the control thread's, one for a name server, whichever thread asks ([`run`]).
-//! * Everything that a name server says is bounded: bytes of a message, records of an answer, steps of a chain of aliases.
+//! * All input from a name server is bounded: bytes of a message, records of an answer, steps of a chain of aliases.
 //! * Only addresses of servers change; the plan does not.
 
 mod assignment;

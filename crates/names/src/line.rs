@@ -1,4 +1,4 @@
-//! The way to a name server: one socket, many questions in flight.
+//! The way to a name server: a single socket, many questions in flight.
 //!
 //! ```text
 //! askers -> Order -> the task of the name server -> one socket -> answers, by number, name and kind -> askers
@@ -7,9 +7,10 @@
 //!
 //! Invariants:
 //! * A name server costs one descriptor for datagrams and one for a connection, however many questions are asked.
-//! * A question has a random number of its own among those that are in flight. What fits no question is counted and forgotten.
-//! * After answers that fit nothing, the socket is exchanged for another port as soon as no question waits for it: who guesses
-//!   numbers begins again.
+//! * A question has a random number of its own among those that are in flight. A message that fits no question is counted
+//!   and dropped.
+//! * After messages that fit no question, the socket is exchanged for another port as soon as no question waits for it: an
+//!   attacker that guesses numbers begins again.
 
 use crate::counters::{Count, Counters};
 use crate::message::{self, Answer, Kind, Problem};
@@ -25,31 +26,31 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// A name server, and what is counted for it.
+/// A name server, and its counters.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) server: NameServer,
     pub(crate) counters: Counters,
     /// The largest datagram.
     payload_bytes: u16,
-    /// How long an answer is waited for.
+    /// Time limit of an answer.
     patience: Duration,
     datagrams: Door,
     stream: Door,
 }
 
-/// Why a name server gave no good answer.
+/// Reason why a name server gave no good answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Failure {
     /// The question could not be sent.
     Unsent,
-    /// Nothing came in time.
+    /// No answer came in time.
     Late,
-    /// What came says so.
+    /// The answer has this problem.
     Said(Problem),
 }
 
-/// What became of a question.
+/// Outcome of a question.
 pub(crate) type Reply = Result<Answer, Failure>;
 
 /// A question, and the way back to its asker.
@@ -58,13 +59,13 @@ struct Order {
     name: Arc<str>,
     kind: Kind,
     reply: oneshot::Sender<Reply>,
-    /// What a cut answer said, if this is asked again for its sake.
+    /// Content of a truncated answer, if this is asked again for its sake.
     cut: Option<Reply>,
     /// Whether a connection ended over it.
     tried: bool,
 }
 
-/// Where questions are handed in. The other end waits for the task that asks them.
+/// Entrance for questions. The other end waits for the task that asks them.
 #[derive(Debug)]
 struct Door {
     give: mpsc::UnboundedSender<Order>,
@@ -83,7 +84,7 @@ impl Line {
         }
     }
 
-    /// Asks, and waits for what comes of it. Dropping the future gives the question up.
+    /// Asks, and waits for the outcome. Dropping the future gives the question up.
     pub(crate) async fn ask(&self, name: &Arc<str>, kind: Kind) -> Reply {
         let (reply, answer) = oneshot::channel();
         let door = if self.server.stream { &self.stream } else { &self.datagrams };
@@ -91,7 +92,7 @@ impl Line {
         answer.await.unwrap_or(Err(Failure::Unsent))
     }
 
-    /// Asks what is handed in, for ever; dropping the future ends it. There is one such task.
+    /// Sends the questions that are handed in, for ever; dropping the future ends it. There is one such task.
     pub(crate) async fn serve(self: Arc<Line>) {
         let (Some(datagrams), Some(stream)) = (self.datagrams.open(), self.stream.open()) else { return };
         tokio::join!(self.serve_datagrams(datagrams), self.serve_stream(stream));
@@ -115,7 +116,7 @@ impl Line {
                 received = received => match received {
                     Ok(length) if length > usize::from(self.payload_bytes) => self.counters.bump(Count::TooLarge),
                     Ok(length) => self.take(&bytes[..length], &mut flight, true),
-                    // The name server's machine says that nobody listens there. That may be over before the time is.
+                    // The name server's machine reports that its port is closed. That may be over before the time is.
                     Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                     Err(_) => socket = None,
                 },
@@ -143,7 +144,7 @@ impl Line {
         };
         let sent = match socket {
             Some(socket) => match socket.send(&question).await {
-                // An earlier question's fate.
+                // An error of an earlier question.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => socket.send(&question).await,
                 sent => sent,
             },
@@ -157,7 +158,7 @@ impl Line {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => flight.enter(id, order, self.patience),
             Err(_) => {
                 self.counters.bump(Count::SendErrors);
-                // Those that wait for it are late in time.
+                // The questions that wait for it time out.
                 *socket = None;
                 let _ = order.reply.send(Err(Failure::Unsent));
             }
@@ -175,7 +176,7 @@ impl Line {
         };
         let outcome = message::answer(bytes, id, &open.order.name, open.order.kind);
         if matches!(outcome, Err(Problem::Foreign)) {
-            // Somebody guesses: the right one may still come.
+            // This may be a guess: the right answer may still come.
             flight.foreign += 1;
             return self.counters.bump(Count::Invalid);
         }
@@ -204,7 +205,7 @@ impl Line {
 
     fn settle(&self, order: Order, outcome: Reply) {
         match (order.cut, &outcome) {
-            // What was counted already.
+            // Errors that were counted already.
             (Some(cut), Err(_)) => {
                 if cut.is_ok() {
                     self.count(&cut);
@@ -240,7 +241,7 @@ impl Line {
         });
     }
 
-    /// Makes a connection when something is asked, and leaves it when nothing has been for a while.
+    /// Makes a connection when there is a question, and closes it when there has been none for a while.
     async fn serve_stream(&self, mut orders: mpsc::UnboundedReceiver<Order>) {
         let mut waiting: VecDeque<Order> = VecDeque::new();
         loop {
@@ -262,7 +263,7 @@ impl Line {
                 Err(_) => Some(Failure::Late),
             };
             let (None, Ok(Ok(stream))) = (failure, connected) else {
-                // Those that have come meanwhile would wait as long for the same.
+                // Questions that have come meanwhile would wait as long for the same.
                 while let Ok(order) = orders.try_recv() {
                     waiting.push_back(order);
                 }
@@ -323,7 +324,8 @@ impl Line {
         }
     }
 
-    /// Over a stream a message's length stands before it (RFC 1035 section 4.2.2). False: the connection is of no use any more.
+    /// Writes a question. On a stream a message's length stands before it (RFC 1035 section 4.2.2). False: the connection
+    /// is of no use any more.
     async fn write(&self, order: Order, stream: &mut TcpStream, flight: &mut Flight) -> bool {
         if order.reply.is_closed() {
             return true;
@@ -354,7 +356,7 @@ impl Door {
         self.take.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Without a task behind it, the asker hears that the question was not sent.
+    /// Hands a question in. Without a task at the other end, the asker gets the error that it was not sent.
     fn hand_in(&self, order: Order) {
         let _ = self.give.send(order);
     }
@@ -364,7 +366,7 @@ impl Door {
 #[derive(Default)]
 struct Flight {
     open: HashMap<u16, Open>,
-    /// When they are late, in the order of their sending.
+    /// Time limits, in the order of their sending.
     deadlines: VecDeque<(Instant, u16)>,
     /// Messages that fitted no question since the socket was opened.
     foreign: usize,
@@ -391,7 +393,7 @@ impl Flight {
         self.open.insert(id, Open { order, late });
     }
 
-    /// Comes when the oldest question is late.
+    /// Returns when the oldest question is late.
     async fn some_are_late(&self) {
         match self.deadlines.front() {
             Some((late, _)) => sleep_until(*late).await,
@@ -439,7 +441,7 @@ fn random_id() -> u16 {
     let mut bytes = [0; 2];
     match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
         Ok(2) => u16::from_ne_bytes(bytes),
-        // The port is still nobody's to guess.
+        // An attacker still has to guess the port.
         _ => std::time::Instant::now().elapsed().subsec_nanos() as u16,
     }
 }
@@ -450,8 +452,8 @@ pub(crate) const MOST_IN_FLIGHT: usize = 4096;
 /// With [`MOST_IN_FLIGHT`] of 65,536 numbers taken, so many tries find a free one.
 const NUMBER_TRIES: usize = 100;
 
-/// Messages that fit no question before a socket is exchanged at once: somebody guesses.
+/// Messages that fit no question before a socket is exchanged at once: these are guesses.
 const MOST_FOREIGN: usize = 256;
 
-/// How long a connection to a name server is kept without a question.
+/// Time for which a connection to a name server is kept without a question.
 const IDLE: Duration = Duration::from_secs(10);

@@ -5,31 +5,31 @@ use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What is asked for.
+/// Kind of the records that are asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Kind {
     /// Addresses of IPv4.
     A,
     /// Addresses of IPv6.
     Aaaa,
-    /// Where a service is.
+    /// Places of a service.
     Service,
 }
 
-/// What an answer says.
+/// Content of an answer.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Answer {
     /// Addresses of the name that was asked for, in the answer's order.
     pub(crate) addresses: Vec<IpAddr>,
-    /// Where the service is.
+    /// Places of the service.
     pub(crate) services: Vec<Service>,
     /// Whether aliases led to them.
     pub(crate) aliased: bool,
-    /// Addresses of other names, which were told unasked.
+    /// Addresses of other names, which were sent unasked.
     pub(crate) others: Vec<(String, IpAddr)>,
 }
 
-/// One place of a service.
+/// A place of a service.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Service {
     /// Lower is better.
@@ -42,7 +42,7 @@ pub(crate) struct Service {
     pub(crate) target: String,
 }
 
-/// What is wrong with a message that came.
+/// Problem of a received message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum Problem {
     /// It does not belong to the question.
@@ -63,7 +63,7 @@ pub(crate) enum Problem {
     /// It names no record of the kind that was asked for.
     #[error("no record")]
     Empty,
-    /// It names an alias, and nothing where that leads.
+    /// It names an alias, and no record at its target.
     #[error("an alias that leads nowhere")]
     DeadAlias,
     /// Any other error.
@@ -91,7 +91,8 @@ pub(crate) fn answer(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Result<An
     content(&packet, name, kind)
 }
 
-/// What an answer says that was cut. Of a service that is better than nothing; addresses count only as a whole, as with HAProxy.
+/// The content of a truncated answer. Of a service that is better than none; addresses count only as a whole, as with
+/// HAProxy.
 pub(crate) fn cut_answer(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Result<Answer, Problem> {
     let packet = Packet::parse(bytes).map_err(|_| Problem::Malformed)?;
     fitting(&packet, id, name, kind)?;
@@ -109,7 +110,7 @@ fn fitting(packet: &Packet<'_>, id: u16, name: &str, kind: Kind) -> Result<(), P
     }
     match &packet.questions[..] {
         [asked] if normal(&asked.qname.to_string()) == wanted && asked.qtype == kind.asked() => {}
-        // Who refuses may leave the question out.
+        // A refusal may leave the question out.
         [] if packet.rcode() != RCODE::NoError => {}
         _ => return Err(Problem::Foreign),
     }
@@ -245,7 +246,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Only what stands below the name, or where its aliases lead, counts.
+    /// Only records of the name, or of the targets of its aliases, count.
     #[test]
     fn records_of_other_owners_do_not_count() {
         let asked = question(7, "a.example", Kind::A, 512).unwrap();
@@ -262,7 +263,7 @@ pub(crate) mod tests {
         assert_eq!((found.addresses, found.aliased), (vec![IpAddr::from([10, 0, 0, 2])], true));
     }
 
-    /// Addresses that are told unasked are kept apart from those that were asked for.
+    /// Addresses that are sent unasked are kept apart from those that were asked for.
     #[test]
     fn additional_records_are_apart() {
         let asked = question(7, "_a.example", Kind::Service, 512).unwrap();

@@ -1,7 +1,7 @@
-//! What answers have said of a name, for as long as it counts: a record that they do not name any more stays for `hold obsolete`.
+//! Records of a name, for as long as they count: a record that answers do not name any more stays for `hold obsolete`.
 //!
-//! Records stand in HAProxy's order, which is that of their hashes and not of the answer: so servers of a template get the same records
-//! as with HAProxy, and name servers that shuffle their answers change nothing.
+//! Records stand in HAProxy's order, which is that of their hashes and not of the answer. So servers of a template get the
+//! same records as with HAProxy, and name servers that shuffle their answers change nothing.
 
 use crate::message::Service;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -13,16 +13,16 @@ use xxhash_rust::xxh32::xxh32;
 /// Addresses of a name.
 #[derive(Default, Debug)]
 pub(crate) struct Addresses {
-    /// When an answer named each last.
+    /// Time of the last answer that named each.
     seen: BTreeMap<Place, Instant>,
-    /// The one behind which the next look begins.
+    /// The address after which the next look begins.
     last: Option<Place>,
 }
 
 /// A place in the order of addresses.
 type Place = (u32, IpAddr);
 
-/// What a server makes of addresses.
+/// Wishes of a server for its address.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
     /// Its address now.
@@ -38,7 +38,7 @@ pub(crate) struct Wish {
 }
 
 impl Addresses {
-    /// Takes what an answer says.
+    /// Takes the addresses of an answer.
     pub(crate) fn take(&mut self, answer: &[IpAddr], now: Instant, obsolete: Duration) {
         self.seen.extend(answer.iter().map(|ip| (place(*ip), now)));
         self.seen.retain(|_, seen| counts(*seen, now, obsolete));
@@ -49,13 +49,13 @@ impl Addresses {
         self.seen.contains_key(&place(ip))
     }
 
-    /// Forgets all.
+    /// Drops all addresses.
     pub(crate) fn clear(&mut self) {
         *self = Addresses::default();
     }
 
-    /// The best address for a server; of equal ones the first behind the one that was chosen last. `taken`: groups, and the addresses
-    /// that their servers have.
+    /// The best address for a server; of equal ones the first after the one that was chosen last. `taken`: groups, and the
+    /// addresses that their servers have.
     pub(crate) fn choose(&mut self, wish: &Wish, taken: &HashSet<(usize, IpAddr)>) -> Option<IpAddr> {
         let mut best: Option<(u8, Place)> = None;
         let from = self.last.map_or(Unbounded, Excluded);
@@ -78,7 +78,7 @@ impl Addresses {
 }
 
 impl Wish {
-    /// What no address exceeds; without its own among them that is less.
+    /// Highest score of any address; without its own among them that is less.
     fn highest(&self, has_own: bool) -> u8 {
         OF_FAMILY + FREE + if self.networks.is_empty() { 0 } else { OF_NETWORK } + if has_own { OWN } else { 0 }
     }
@@ -140,22 +140,22 @@ fn same_prefix(a: u128, b: u128, width: u32, bits: u8) -> bool {
 /// Places of a service.
 #[derive(Default, Debug)]
 pub(crate) struct Services {
-    /// In order.
+    /// The places, in order.
     places: Vec<Site>,
-    /// How many there have been.
+    /// Number of places that there have been.
     count: u64,
 }
 
-/// A place of a service, and what is known of it.
+/// A place of a service, and its state.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
     hash: u32,
     /// Its number, which no other one ever has.
     pub(crate) id: u64,
-    /// What the last answer said that named it.
+    /// Content of the last answer that named it.
     pub(crate) service: Service,
     seen: Instant,
-    /// The address that came with it, and when last.
+    /// The address that came with it, and the time of its last answer.
     address: Option<(IpAddr, Instant)>,
 }
 
@@ -167,8 +167,8 @@ impl Site {
 }
 
 impl Services {
-    /// Takes what an answer says, and the addresses that it tells unasked. Each of those is for one place; the first one counts. Says
-    /// which places do not count any more, in order.
+    /// Takes the places of an answer, and the addresses that it names unasked. Each of those is for one place; the first
+    /// one counts. Returns the places that do not count any more, in order.
     pub(crate) fn take(&mut self, answer: &[Service], others: &[(String, IpAddr)], now: Instant, obsolete: Duration) -> Vec<u64> {
         let key = |service: &Service| (service.target.clone(), service.port);
         let mut known: HashMap<(String, u16), usize> =
@@ -223,7 +223,7 @@ impl Services {
         &self.places
     }
 
-    /// Forgets all, and says which there were, in order.
+    /// Drops all places; returns their numbers, in order.
     pub(crate) fn clear(&mut self) -> Vec<u64> {
         self.places.drain(..).map(|site| site.id).collect()
     }

@@ -1,12 +1,12 @@
-//! From sections to resolvers at work: those that are named must be there.
+//! From sections to resolvers at work: sections that are named must exist.
 
 use crate::client::Resolvers;
 use crate::settings::{FamilySettings, ResolversSettings, ResolversUses};
 use std::sync::Arc;
 use terse_config::{Diagnostic, Diagnostics, Place, Section, Settings, Severity, near};
 
-/// Puts the `resolvers` sections to work; what servers and rules name is looked for among them, if they are `complete`. The section
-/// `default` is always there.
+/// Puts the `resolvers` sections to work. The sections that servers and rules name are looked for among them, if they are
+/// `complete`. The section `default` is always there.
 pub fn settle(
     sections: Vec<Section>,
     shared: &mut Settings,

@@ -1,4 +1,4 @@
-//! What the configuration says of name servers.
+//! Settings of name servers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub struct ResolversSettings {
     pub retries: u32,
     /// `timeout resolve`: between two looks at a name, 1 s.
     pub interval: Duration,
-    /// `timeout retry`: how long an answer is waited for, 1 s.
+    /// `timeout retry`: time limit of an answer, 1 s.
     pub patience: Duration,
     /// `accepted_payload_size`: bytes of a datagram, 512.
     pub payload_bytes: u16,
@@ -22,12 +22,12 @@ pub struct ResolversSettings {
     pub hold: Hold,
 }
 
-/// `hold`: for how long an answer is believed after a worse one.
+/// `hold`: time for which an answer is believed after a worse one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hold {
     /// `valid`, 10 s: for `do-resolve`.
     pub valid: Duration,
-    /// `obsolete`: how long an address stays that answers do not name any more.
+    /// `obsolete`: time for which an address stays that answers do not name any more.
     pub obsolete: Duration,
     /// `nx`, 30 s: there is no such name.
     pub absent: Duration,
@@ -44,7 +44,7 @@ pub struct Hold {
 pub struct NameServer {
     /// Its name in the section.
     pub name: Arc<str>,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     /// Whether it is asked over TCP.
     pub stream: bool,
@@ -53,14 +53,14 @@ pub struct NameServer {
 /// `dns-accept-family`, in the shared settings.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct FamilySettings {
-    /// Which addresses are asked for; `None`: those of families that the machine can reach (`auto`).
+    /// Families of addresses that are asked for; `None`: those that the machine can reach (`auto`).
     pub accepted: Option<(bool, bool)>,
 }
 
-/// Where sections are named, in the shared settings.
+/// Names of sections in use, in the shared settings.
 #[derive(Clone, Default, Debug)]
 pub struct ResolversUses {
-    /// The names, and where they stand.
+    /// The names, and their places.
     pub uses: Vec<(Arc<str>, Place)>,
 }
 
@@ -116,14 +116,14 @@ pub(crate) fn system_servers(text: &str) -> Vec<NameServer> {
     let server = |line: &str| {
         let mut words = line.split_whitespace();
         let address = words.next().filter(|word| *word == "nameserver").and(words.next())?;
-        // A zone behind a '%' belongs to link-local addresses, which have no other use here.
+        // A zone after a '%' belongs to link-local addresses, which have no other use here.
         let ip = address.split('%').next()?.parse().ok()?;
         Some(NameServer { name: address.into(), address: SocketAddr::new(ip, DNS_PORT), stream: false })
     };
     text.lines().filter_map(server).collect()
 }
 
-/// Where the system keeps its name servers.
+/// File in which the system keeps its name servers.
 pub(crate) const RESOLV_CONF: &str = "/etc/resolv.conf";
 
 /// RFC 1035 section 4.2

@@ -1,4 +1,5 @@
-//! Watching the names of servers, on the control thread: each name is asked for once, whichever servers of whichever backends have it.
+//! Watching of the names of servers, on the control thread: each name is asked for once, whichever servers of whichever
+//! backends have it.
 //!
 //! ```text
 //! Watches -- a round for each name: a pause, then a question --> an answer or an error --> its servers
@@ -19,8 +20,8 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::sleep;
 
-/// Asks name servers what rules want to know, and watches the names of all servers that have `resolvers`, for ever, and those that
-/// operators give them; dropping the future ends it.
+/// Sends the questions of rules, and watches the names of all servers that have `resolvers`, and those that operators give
+/// them. It runs for ever; dropping the future ends it.
 pub async fn run(wardens: Arc<Wardens>, sections: Vec<Arc<Resolvers>>, farms: Vec<Arc<Farm>>) {
     let (give, mut moved) = mpsc::unbounded_channel();
     wardens.tell_of_names(give);
@@ -35,7 +36,7 @@ pub async fn run(wardens: Arc<Wardens>, sections: Vec<Arc<Resolvers>>, farms: Ve
             watches.admit(farm, server);
         }
     }
-    // A farm without servers may go.
+    // A backend without servers may go.
     drop(farms);
     loop {
         tokio::select! {
@@ -57,7 +58,7 @@ struct Watches {
     names: HashMap<Key, Name>,
 }
 
-/// What is asked: servers of one key share their answers.
+/// Question: servers of one key share their answers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Key {
     section: Arc<str>,
@@ -74,19 +75,19 @@ enum Wanted {
 /// A name.
 struct Name {
     resolvers: Arc<Resolvers>,
-    /// When an answer was good last, or when the name was asked for first.
+    /// Time of the last good answer, or of the first question.
     last_good: Instant,
     bearers: Bearers,
     round: AbortHandle,
 }
 
-/// The servers of a name, and what is known of it.
+/// The servers of a name, and its records.
 enum Bearers {
     Addresses(Addresses, Vec<Member>),
     Services(Services, Vec<Slot>),
 }
 
-/// A server that is where a name leads.
+/// A server of a name.
 struct Member {
     farm: Arc<Farm>,
     server: Arc<Server>,
@@ -101,7 +102,7 @@ struct Slot {
     farm: Arc<Farm>,
     server: Arc<Server>,
     place: Option<u64>,
-    /// Target and port that it had before a reload, until an answer says whether they are still there.
+    /// Target and port that it had before a reload, until an answer shows whether they are still there.
     had: Option<(Arc<str>, u16)>,
     /// Its turn among those without a place.
     turn: u64,
@@ -109,14 +110,14 @@ struct Slot {
     asked: Option<Key>,
 }
 
-/// What follows of an answer for other names.
+/// Effect of an answer on other names.
 enum Errand {
     Join(Key, Member),
     Leave(Key, Arc<Server>),
 }
 
 impl Watches {
-    /// Watches the name that a server has now. Its old one finds that it has gone.
+    /// Watches the name that a server has now. The round of its old name finds that it has gone.
     fn admit(&mut self, farm: &Arc<Farm>, server: &Arc<Server>) {
         let Some(key) = Key::of(server) else { return };
         let (farm, server) = (farm.clone(), server.clone());
@@ -153,7 +154,7 @@ impl Watches {
         self.names.get_mut(key)
     }
 
-    /// Takes what was said of a name, and asks again after a while.
+    /// Takes the outcome of a question, and asks again after a while.
     fn take(&mut self, key: &Key, outcome: Result<Answered, Status>) {
         let Some(name) = self.names.get_mut(key) else { return };
         name.let_go(key);
@@ -192,7 +193,7 @@ impl Watches {
     }
 }
 
-/// A round: a pause, a question, and what comes of it.
+/// A round: a pause, a question, and its outcome.
 async fn ask(resolvers: Arc<Resolvers>, key: Key, pause: Duration) -> (Key, Result<Answered, Status>) {
     sleep(pause).await;
     let outcome = match key.kind {
@@ -297,7 +298,7 @@ fn give_addresses(records: &mut Addresses, members: &mut [Member], resolvers: &R
                 None => member.lose("No IP for server"),
             }
         }
-        // In HAProxy's words the others have what the first one has asked for.
+        // As in HAProxy's log, the first server has the name server's answer, the others have the cached one.
         if asker.take().is_some() {
             by = "DNS cache".into();
         }
@@ -329,7 +330,7 @@ fn give_places(records: &Services, slots: &mut [Slot], section: &Arc<str>) -> Ve
     errands
 }
 
-/// Takes places away from their servers: those that count no more, in order, so that the servers have their turns in it.
+/// Takes places that count no more away from their servers, in order, so that the servers have their turns in it.
 fn free(slots: &mut [Slot], gone: &[u64]) -> Vec<Errand> {
     let order: HashMap<u64, usize> = gone.iter().copied().zip(0..).collect();
     let mut errands = Vec::new();
@@ -349,14 +350,14 @@ fn next_turn(slots: &[Slot]) -> u64 {
 }
 
 impl Slot {
-    /// Takes away what it has of its place.
+    /// Takes away the data of its place.
     fn lose(&mut self) {
         let configured = self.server.settings().address.destination().map(|there| there.port);
         lose(&self.farm, &self.server, "entry removed from SRV record", configured);
         self.farm.set_place_in_dns(&self.server, None);
     }
 
-    /// Takes what is said of its place.
+    /// Takes the data of its place.
     fn stand_for(&mut self, site: &Site, section: &Arc<str>) -> Option<Errand> {
         let port = Port::Fixed(site.service.port);
         self.farm.set_place_in_dns(&self.server, Some(&site.service.target));
@@ -388,7 +389,7 @@ impl Member {
         Arc::as_ptr(&self.farm).addr()
     }
 
-    /// Servers that stand for places of a service may share an address, since their ports differ.
+    /// The wishes of a server. Servers of places of a service may share an address, since their ports differ.
     fn wish(&self) -> Wish {
         let resolution = &self.server.settings().resolution;
         let destination = self.server.address().destination();
@@ -401,7 +402,7 @@ impl Member {
         }
     }
 
-    /// Its port stays.
+    /// Takes its address away; its port stays.
     fn lose(&mut self, why: &str) {
         self.has = None;
         lose(&self.farm, &self.server, why, None);
@@ -427,7 +428,7 @@ fn lose(farm: &Farm, server: &Arc<Server>, why: &str, port: Option<Port>) {
     }
 }
 
-/// In the log's words.
+/// The reason in the log's words.
 const fn why(status: Status) -> &'static str {
     match status {
         Status::Absent => "DNS NX status",
