@@ -58,7 +58,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
 
 const TAG_BYTES: usize = 16;
 const BLOCK_BYTES: usize = 16;
-/// The longest that OpenSSL takes.
+/// The longest nonce that OpenSSL takes.
 const MAX_NONCE_BYTES: usize = 16;
 
 /// AES-GCM with keys of so many bytes.
@@ -89,7 +89,7 @@ struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    /// Nothing when one is missing, or when the key has not the length that the first argument says.
+    /// The inputs of a call; `None` when one is missing, or when the key does not have the length in the first argument.
     fn of(args: &'a ArgList, env: &Env<'a>, further: usize) -> Option<Inputs<'a>> {
         let (nonce, key) = (secret(args, 1, env)?, secret(args, 2, env)?);
         let further = if let Arg::None = args.at(further) { Octets::EMPTY } else { secret(args, further, env)? };
@@ -124,7 +124,7 @@ fn nonce(nonce: &[u8]) -> Option<&[u8]> {
 
 type Crypt = fn(Cipher, &[u8], Option<&[u8]>, &[u8]) -> Result<Vec<u8>, openssl::error::ErrorStack>;
 
-/// As in HAProxy, further data is of no account, a short nonce is filled with zeros, and a long one is cut.
+/// As in HAProxy, further data has no effect, a short nonce is filled with zeros, and a long one is cut.
 fn cbc<'a>(value: Value<'a>, args: &'a ArgList, env: &Env<'a>, crypt: Crypt) -> Option<Value<'a>> {
     let inputs = Inputs::of(args, env, 3)?;
     let mut nonce = [0; BLOCK_BYTES];
@@ -133,7 +133,7 @@ fn cbc<'a>(value: Value<'a>, args: &'a ArgList, env: &Env<'a>, crypt: Crypt) -> 
     Some(Value::Bin(Octets::from(done)))
 }
 
-/// What arguments behind the first are, for messages.
+/// Names of the arguments after the first, for messages.
 const GCM_SECRETS: &[&str] = &["nonce", "key", "tag", "further data"];
 const CBC_SECRETS: &[&str] = &["nonce", "key", "further data"];
 

@@ -1,4 +1,4 @@
-//! Which algorithms decrypt tokens (`jwt.decrypt_alg_list`, `jwt.decrypt_enc_list`).
+//! Algorithms that decrypt tokens (`jwt.decrypt_alg_list`, `jwt.decrypt_enc_list`).
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections};
@@ -24,7 +24,7 @@ const fn done(name: &'static str, arguments: &'static str, summary: &'static str
     Keyword { name, old_names: &[], sections: Sections::GLOBAL, arguments, summary, kind: Kind::Done(parser) }
 }
 
-/// How the key is wrapped (RFC 7518 section 4.1).
+/// Algorithms that wrap the key (RFC 7518 section 4.1).
 const ALGORITHMS: &[&str] = &[
     RSA1_5,
     "RSA-OAEP",
@@ -42,13 +42,13 @@ const ALGORITHMS: &[&str] = &[
     "A256GCMKW",
 ];
 
-/// Its answers tell too much (RFC 8725 section 3.2): only who asks for it gets it.
+/// Its failures tell too much (RFC 8725 section 3.2): it is off by default.
 const RSA1_5: &str = "RSA1_5";
 
-/// How the content is encrypted (RFC 7518 section 5.1).
+/// Algorithms that encrypt the content (RFC 7518 section 5.1).
 const ENCRYPTIONS: &[&str] = &["A128CBC-HS256", "A192CBC-HS384", "A256CBC-HS512", "A128GCM", "A192GCM", "A256GCM"];
 
-/// The algorithms of a configuration, a bit each. `global` may stand behind expressions, so they look at each token.
+/// The algorithms of a configuration, a bit each. `global` may stand after expressions, so they look at each token.
 pub(crate) struct Allowed {
     algorithms: AtomicU32,
     encryptions: AtomicU32,
@@ -86,7 +86,7 @@ fn set(args: &mut Args<'_>, scope: &mut Scope<'_>, names: &[&str], which: fn(&Al
     Ok(())
 }
 
-/// A bit for each algorithm of a list; an error is one that is unknown.
+/// A bit for each algorithm of a list; an error is a name that is unknown.
 fn bits<'l>(list: &'l str, names: &[&str]) -> Result<u32, &'l str> {
     let mut bits = 0;
     for word in list.split(':') {

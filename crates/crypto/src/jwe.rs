@@ -5,11 +5,12 @@
 //! header . encrypted key . initialization vector . ciphertext . tag
 //!   |           |
 //!   |           +-- the content's key, wrapped by the secret; empty when the key is the secret, or agreed upon
-//!   +-- "alg": how the key is wrapped; "enc": how the content is encrypted (RFC 7518 sections 4 and 5)
+//!   +-- "alg": wrapping of the key; "enc": encryption of the content (RFC 7518 sections 4 and 5)
 //! ```
 //!
-//! What cannot be decrypted is empty, whatever the reason: nobody learns from outside how far it came. With RSA1_5 that takes a key at
-//! random where there is none (RFC 7516 section 11.5), and still times may tell (RFC 8725 section 3.2): only who asks for it gets it.
+//! A token that cannot be decrypted gives an empty value, whatever the reason: an outsider does not learn how far the
+//! decryption came. With RSA1_5 that takes a key at random where there is none (RFC 7516 section 11.5), and still times may
+//! tell (RFC 8725 section 3.2): it has to be allowed explicitly.
 
 use crate::aes;
 use crate::allowed::Allowed;
@@ -72,13 +73,13 @@ pub(crate) const CONVERTERS: &[Converter] = &[
     .check(check_jwk),
 ];
 
-/// What a token is decrypted by.
+/// Key that a token is decrypted by.
 pub(crate) enum Key {
     Secret(Vec<u8>),
     Private(PKey<Private>),
 }
 
-/// Behind the key stands what may be decrypted.
+/// Appends the allowed algorithms to the key.
 fn allow(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>) -> Result<(), String> {
     args.push(Arg::own(compiler.registry.own::<Allowed>()));
     Ok(())
@@ -128,7 +129,7 @@ fn decrypt(token: &[u8], key: &Key, allowed: &Allowed) -> Option<Vec<u8>> {
     enc.open(&content_key, &nonce, protected, &ciphertext, &tag)
 }
 
-/// How the content is encrypted (RFC 7518 section 5).
+/// Encryption of the content (RFC 7518 section 5).
 #[derive(Clone, Copy)]
 enum Encryption {
     /// AES-GCM with a key of so many bytes.
@@ -181,7 +182,7 @@ fn open_gcm(key: &[u8], nonce: &[u8], further: &[u8], ciphertext: &[u8], tag: &[
     symm::decrypt_aead(aes::gcm(key.len())?, key, Some(nonce), further, ciphertext, tag).ok()
 }
 
-/// The HMAC whose half is as long as the key.
+/// The HMAC by the hash whose output is twice as long as the key.
 fn code(bytes: usize, key: &[u8], parts: &[&[u8]]) -> Option<Vec<u8>> {
     fn of<M: Mac + KeyInit>(key: &[u8], parts: &[&[u8]]) -> Option<Vec<u8>> {
         let mut mac = <M as KeyInit>::new_from_slice(key).ok()?;
@@ -262,7 +263,8 @@ fn unwrap_rsa(key: &PKey<Private>, wrapped: &[u8], digest: Option<MessageDigest>
     Ok(out)
 }
 
-/// A key agreed upon with the sender's key for once, which the header holds (RFC 7518 section 4.6.2, NIST SP 800-56A section 5.8.1).
+/// A key agreed upon with the sender's ephemeral key, which the header holds (RFC 7518 section 4.6.2, NIST SP 800-56A
+/// section 5.8.1).
 fn agree(header: &[u8], key: &PKey<Private>, algorithm: &[u8], bytes: usize) -> Option<Vec<u8>> {
     let theirs = PKey::from_ec_key(ec_public(member_text(header, "epk")?)?).ok()?;
     let mut deriver = Deriver::new(key).ok()?;
@@ -290,7 +292,7 @@ fn agree(header: &[u8], key: &PKey<Private>, algorithm: &[u8], bytes: usize) -> 
 }
 
 impl Key {
-    /// Of a JSON Web Key (RFC 7517, RFC 7518 section 6).
+    /// The key in a JSON Web Key (RFC 7517, RFC 7518 section 6).
     pub(crate) fn of_jwk(jwk: &[u8]) -> Option<Key> {
         let number = |name| jwk_number(jwk, name);
         Some(match &*member(jwk, "kty")? {
@@ -315,7 +317,7 @@ impl Key {
     }
 }
 
-/// The public part of a key on a curve; a point that is not on it is none.
+/// The public part of a key on a curve; `None` for a point that is not on it.
 fn ec_public(jwk: &[u8]) -> Option<EcKey<Public>> {
     let curve = match &*member(jwk, "crv")? {
         b"P-256" => Nid::X9_62_PRIME256V1,
@@ -369,7 +371,7 @@ mod tests {
         assert!(bench.refuses("str(x),jwt_decrypt_cert(/none)").contains("/none"));
     }
 
-    /// A token of RSA1_5 is decrypted for who asks for it; its key is wrapped for the text that stands first.
+    /// A token of RSA1_5 is decrypted where it is allowed; its key is wrapped for the text that stands first.
     #[test]
     fn what_is_allowed() {
         let key = PKey::from_rsa(openssl::rsa::Rsa::generate(2048).unwrap()).unwrap();
@@ -407,7 +409,7 @@ mod tests {
         // Another key, and one that is too short.
         assert_eq!(content(&mut bench, &[2; 16]).as_deref(), Some(""));
         assert_eq!(content(&mut bench, &[1; 15]).as_deref(), Some(""));
-        // As a JSON Web Key, whole, without what makes it fast, and broken off.
+        // As a JSON Web Key: whole, without the numbers that make it fast, and broken off.
         let rsa = key.rsa().unwrap();
         let number = |name: &str, number: &openssl::bn::BigNumRef| {
             let text = base64::encode(&number.to_vec(), base64::URL);

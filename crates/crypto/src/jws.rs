@@ -1,7 +1,7 @@
 //! Signatures of JSON Web Tokens in the compact form (RFC 7515 section 7.1): `jwt_verify`, `jwt_verify_cert`.
 //!
-//! The algorithm is the configuration's, not the token's: whoever passes the token's own (`jwt_header_query('$.alg')`) must restrict
-//! it by a condition, as HAProxy's manual does.
+//! The algorithm is the configuration's, not the token's: a rule that passes the token's own (`jwt_header_query('$.alg')`)
+//! must restrict it by a condition, as HAProxy's manual does.
 
 use crate::key::{Forbidden, Holds, Keyring, text};
 use hmac::{Hmac, KeyInit, Mac};
@@ -41,7 +41,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
     .check(|args, compiler| check(args, compiler, Holds::Certificate)),
 ];
 
-/// What comes of it, in HAProxy's numbers.
+/// Outcome of a verification, in HAProxy's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     Right = 1,
@@ -97,7 +97,7 @@ impl Hash {
         }
     }
 
-    /// The curve that goes with it in ECDSA, and how many bytes its numbers have (RFC 7518 section 3.4).
+    /// Its curve in ECDSA, and the bytes of its numbers (RFC 7518 section 3.4).
     fn curve(self) -> (Nid, usize) {
         match self {
             Hash::Sha256 => (Nid::X9_62_PRIME256V1, 32),
@@ -121,13 +121,13 @@ impl Hash {
     }
 }
 
-/// Where the key comes from, once the arguments are read.
+/// Source of the key, once the arguments are read.
 enum Source {
-    /// A file that was read.
+    /// The key of a file that was read.
     File(PKey<Public>),
     /// A text or a variable: a secret, the name of a certificate, or that of a file that another expression names too.
     Named(Arc<Keyring>),
-    /// A file that is not there: no token is right by it.
+    /// A file that does not exist: no token is valid by it.
     Missing,
 }
 
@@ -196,7 +196,7 @@ fn verify(token: &[u8], args: &ArgList, env: &Env<'_>, holds: Holds) -> Option<V
     Some(Verdict::of(is_right(algorithm, &key, signed, &signature)))
 }
 
-/// What is signed, and the signature: the last of three parts.
+/// The signed part, and the signature: the last of three parts.
 fn split(token: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut dots = token.iter().enumerate().filter(|(_, b)| **b == b'.').map(|(at, _)| at);
     let (_, second, None) = (dots.next()?, dots.next()?, dots.next()) else { return None };
@@ -294,7 +294,7 @@ mod tests {
             let found = bench.eval(&format!("var(txn.token),jwt_verify({arguments})"));
             assert_eq!(found.as_deref(), Some(&*expected.to_string()), "{arguments}");
         }
-        // One signature has one text, and one length.
+        // A signature has one text, and one length.
         let signed = sign(&ec, Hash::Sha256, None);
         let bytes = base64::decode_exact(signed.rsplit('.').next().unwrap().as_bytes()).unwrap();
         let long = [&[0][..], &bytes[..32], &[0], &bytes[32..]].concat();
@@ -334,7 +334,7 @@ mod tests {
         format!("{SIGNED}.{}", String::from_utf8_lossy(&base64::encode(&mac.finalize().into_bytes(), base64::URL)))
     }
 
-    /// Who sends a token, and with it the algorithm, knows names of files and what is public.
+    /// The sender of a token, who chooses its algorithm, knows names of files and public data.
     #[test]
     fn names_of_files_are_no_secrets() {
         let rsa = PKey::from_rsa(Rsa::generate(2048).unwrap()).unwrap();

@@ -20,7 +20,8 @@ pub(crate) fn secret<'a>(args: &'a ArgList, i: usize, env: &Env<'a>) -> Option<O
     }
 }
 
-/// Decodes an argument that is text. The error has the argument's name, not the text: it may be a key, and logs are read by many.
+/// Decodes an argument that is text. The error has the argument's name, not the text: it may be a key, and logs have many
+/// readers.
 pub(crate) fn check_secret(arg: &mut Arg, name: &str) -> Result<(), String> {
     if let Arg::Str(text) = arg {
         let bytes =
@@ -39,8 +40,8 @@ pub(crate) fn text<'a>(args: &'a ArgList, i: usize, env: &Env<'a>) -> Option<Oct
     }
 }
 
-/// Keys by the names that expressions have for them: certificates of the process, which may change, and files that were read with the
-/// configuration. Expressions that find a name in a variable look here; nothing is read for them.
+/// Keys by the names that expressions have for them: certificates of the process, which may change, and files that were
+/// read with the configuration. Expressions that find a name in a variable look here; no file is read for them.
 pub(crate) struct Keyring {
     tokens: Arc<Tokens>,
     files: Arc<Files>,
@@ -55,7 +56,7 @@ struct Files {
 
 type Shelf<T> = RwLock<HashMap<Box<[u8]>, PKey<T>>>;
 
-/// What a key is taken from.
+/// Kind of the file that a key is taken from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Holds {
     /// A file with a public key.
@@ -77,7 +78,7 @@ impl Keyring {
     /// The public key of that name.
     ///
     /// # Errors
-    /// It is that of a certificate without `jwt on`.
+    /// The certificate has no `jwt on`.
     pub(crate) fn public(&self, holds: Holds, name: &[u8]) -> Result<Option<PKey<Public>>, Forbidden> {
         if holds == Holds::Key {
             return Ok(found(&self.files.public, name));
@@ -89,7 +90,7 @@ impl Keyring {
         }
     }
 
-    /// Whether a text is no secret: the name of a key or a certificate, or one written out.
+    /// Whether a text is no secret: the name of a key or a certificate, or a key or certificate written out.
     pub(crate) fn is_known(&self, name: &[u8]) -> bool {
         name.trim_ascii_start().starts_with(b"-----BEGIN ")
             || found(&self.files.public, name).is_some()
@@ -130,7 +131,7 @@ impl Keyring {
         Ok(key)
     }
 
-    /// Has the vault find a certificate, or read its file, once the stores are known; that will be as it is now.
+    /// Makes the vault find a certificate, or read its file, once the stores are known; the result will be as it is now.
     pub(crate) fn load_certificate(&self, name: &[u8], compiler: &mut Compiler<'_>) -> Result<(), String> {
         if self.is_of_store(name, compiler)? {
             return Ok(());
@@ -153,7 +154,8 @@ impl Keyring {
         Ok(())
     }
 
-    /// Whether a name is one of a named store. It is told to the vault; a certificate that the vault has goes before what is read here.
+    /// Whether a name is one of a named store. The vault gets the name; a certificate that the vault has goes before a file
+    /// that is read here.
     fn is_of_store(&self, name: &[u8], compiler: &mut Compiler<'_>) -> Result<bool, String> {
         let text = std::str::from_utf8(name).map_err(|_| "the name of a certificate must be UTF-8")?;
         self.tokens.name(text);
@@ -181,7 +183,7 @@ impl Named {
     }
 }
 
-/// What names of files with keys and certificates end in.
+/// Endings of the names of files with keys and certificates.
 const ENDINGS: [&[u8]; 5] = [b".pem", b".crt", b".cer", b".key", b".pub"];
 
 fn found<T>(shelf: &Shelf<T>, name: &[u8]) -> Option<PKey<T>> {

@@ -1,5 +1,5 @@
-//! What needs a library of cryptography: converters that encrypt with AES and check JSON Web Tokens (the system's OpenSSL), users and
-//! their passwords (the system's libcrypt).
+//! Functions that need a library of cryptography. Converters encrypt with AES and check JSON Web Tokens (the system's
+//! OpenSSL); users have passwords (the system's libcrypt).
 //!
 //! It is a crate of its own so that nothing below it, the language of expressions above all, depends on OpenSSL. Keys and
 //! certificates in files are read while the configuration is, and never again.
@@ -7,7 +7,7 @@
 //! Invariants:
 //! * A secret that an expression is checked against is compared in a time that does not tell where it differs.
 //! * A file that holds a public key is never taken for the secret of an HMAC, whatever algorithm a token names.
-//! * Nothing that a token says makes a key valid that the configuration does not name for it.
+//! * No content of a token makes a key valid that the configuration does not name for it.
 
 #![allow(clippy::ptr_arg, reason = "checks of arguments share one signature, and some of them add arguments")]
 

@@ -1,4 +1,4 @@
-//! What this crate's tests stand on: expressions from text, variables, files in memory.
+//! Fixture of this crate's tests: expressions from text, variables, files in memory.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ impl World for Still {
     }
 }
 
-/// One stream's variables and the registry.
+/// A stream's variables and the registry.
 pub(crate) struct Bench {
     registry: Registry,
     files: Arc<Files>,
@@ -45,7 +45,7 @@ impl Bench {
         self.files.0.lock().unwrap().insert(name.to_owned(), bytes);
     }
 
-    /// What this crate keeps from one expression to the next.
+    /// State that this crate keeps from one expression to the next.
     pub(crate) fn own<T: std::any::Any + Send + Sync + Default>(&mut self) -> Arc<T> {
         self.registry.own()
     }
@@ -62,7 +62,7 @@ impl Bench {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Why the expression is wrong.
+    /// The reason why the expression is invalid.
     pub(crate) fn refuses(&mut self, text: &str) -> String {
         self.compile(text).err().unwrap_or_else(|| panic!("{text} is taken"))
     }

@@ -1,16 +1,17 @@
-//! Lists of users: `userlist` sections, and the fetches that ask whether a request's credentials are those of somebody in one.
+//! Lists of users: `userlist` sections, and the fetches that check a request's credentials against them.
 //!
 //! ```text
 //! userlist ops: user, group -> UserList (in the Registry, by name) <- http_auth(ops), http_auth_group(ops)
 //! ```
 //!
-//! A list may be named before its section comes, so both find the one list of that name, and who names a list that stays empty is
-//! told so once the configuration is complete.
+//! A list may be named before its section comes, so both find the same list by that name. An expression that names a list
+//! that stays empty is an error once the configuration is complete.
 //!
-//! A password is kept as the file has it: a hash of crypt(3), or plain text. To check a hash takes milliseconds, or as long as its
-//! rounds want, and browsers send the password with every request: so each user's last password that was right, and the last ones that
-//! were wrong, are kept as keyed digests, which are quick, and whose key never leaves the process. A password that is not among them is
-//! checked by another thread, where whoever asks can wait ([`terse_sample::World::defer`]).
+//! A password is kept as the file has it: a hash of crypt(3), or plain text. The check of a hash takes milliseconds, or as
+//! long as its rounds want, and browsers send the password with every request. So each user's last password that was right,
+//! and the last ones that were wrong, are kept as keyed digests. These are quick, and their key never leaves the process. A
+//! password that is not among them is checked by another thread, where the caller can wait
+//! ([`terse_sample::World::defer`]).
 
 mod crypt;
 mod keywords;
@@ -65,7 +66,7 @@ struct People {
     groups: Vec<(Box<str>, Vec<Box<str>>)>,
 }
 
-/// Who may come in.
+/// A user of a list.
 pub(crate) struct User {
     name: Box<str>,
     password: Password,
@@ -74,7 +75,7 @@ pub(crate) struct User {
     memory: Mutex<Memory>,
 }
 
-/// What is known of passwords that were given for a user.
+/// Digests of passwords that were given for a user.
 #[derive(Default)]
 struct Memory {
     /// A digest of the last one that was right.
@@ -85,7 +86,8 @@ struct Memory {
 
 type Digest = [u8; 32];
 
-/// More than are checked at a time: who waited for a verdict finds it here.
+/// Kept digests of wrong passwords. They are more than are checked at a time: the result of a check that was waited for is
+/// found here.
 const WRONG_ONES: usize = 64;
 
 impl Memory {
@@ -106,9 +108,9 @@ impl Memory {
     }
 }
 
-/// How a password is kept.
+/// Form in which a password is kept.
 pub(crate) enum Password {
-    /// Nobody has it: the line names none.
+    /// No password matches: the line has none.
     None,
     /// `insecure-password`: as it is.
     Plain(Box<[u8]>),
@@ -131,7 +133,7 @@ impl UserLists {
 }
 
 impl UserList {
-    /// Adds a user; false when there is one of that name.
+    /// Adds a user; false when the name is in use.
     pub(crate) fn add_user(&self, name: &str, password: Password, groups: Vec<Box<str>>) -> bool {
         let users = &mut self.people.write().unwrap_or_else(PoisonError::into_inner).users;
         let new = !users.contains_key(name.as_bytes());
@@ -142,7 +144,7 @@ impl UserList {
         new
     }
 
-    /// Adds a group; false when there is one of that name.
+    /// Adds a group; false when the name is in use.
     pub(crate) fn add_group(&self, name: &str, users: Vec<Box<str>>) -> bool {
         let groups = &mut self.people.write().unwrap_or_else(PoisonError::into_inner).groups;
         let new = groups.iter().all(|(known, _)| **known != *name);
@@ -162,7 +164,7 @@ impl UserList {
         people.groups.iter().filter(has).map(|(name, _)| name.clone()).collect()
     }
 
-    /// What is wrong with a list that is named, once the configuration is complete.
+    /// The fault of a list that is named, once the configuration is complete.
     fn problem(&self) -> Option<String> {
         let people = self.people.read().unwrap_or_else(PoisonError::into_inner);
         if people.users.is_empty() {
@@ -185,7 +187,7 @@ impl UserList {
 }
 
 impl User {
-    /// Whether that is the password, as far as it is known: a check that was put off says no for now.
+    /// Whether that is the password, as far as it is known: false for now while a check is put off.
     fn has_password(self: &Arc<User>, given: &[u8], world: &dyn World) -> bool {
         match &self.password {
             Password::None => return false,
@@ -206,10 +208,10 @@ impl User {
         }
     }
 
-    /// Finds out whether that is the password, and remembers it.
+    /// Checks whether that is the password, and remembers the result.
     fn check(&self, given: &[u8], digest: Digest) {
         let Password::Hashed(hash) = &self.password else { return };
-        // Somebody else may have asked the same meanwhile.
+        // Another thread may have checked the same meanwhile.
         if self.memory().verdict(&digest).is_none() {
             let is_right = crypt::matches(given, hash);
             self.memory().learn(digest, is_right);
@@ -221,7 +223,7 @@ impl User {
     }
 }
 
-/// A digest that says nothing to who does not have the key.
+/// A digest that reveals nothing without the key.
 fn digest(password: &[u8]) -> Digest {
     static KEY: std::sync::OnceLock<[u8; 32]> = std::sync::OnceLock::new();
     let key = KEY.get_or_init(|| {
@@ -242,7 +244,7 @@ fn authenticated<'a>(args: &'a ArgList, env: &Env<'a>) -> Option<(&'a UserList, 
     user.has_password(&text[colon + 1..], env.world).then_some((list, user))
 }
 
-/// The name and the password that the request has, and where the colon between them is.
+/// The name and the password of the request, and the index of the colon between them.
 fn given(env: &Env<'_>) -> Option<(Vec<u8>, usize)> {
     let field = env.request?.credentials()?;
     let at = field.iter().position(|&b| b == b' ')?;
@@ -252,7 +254,7 @@ fn given(env: &Env<'_>) -> Option<(Vec<u8>, usize)> {
     Some((text.to_vec(), colon))
 }
 
-/// Puts the list in the place of its name.
+/// Replaces the name by the list.
 fn find_list(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>) -> Result<(), String> {
     let Some(Arg::Str(name)) = args.first() else { return Err("expects the name of a userlist".into()) };
     let name = std::str::from_utf8(name).map_err(|_| "the name of the userlist is no text")?;

@@ -19,7 +19,7 @@ fn hashes_of_several_methods() {
     }
 }
 
-/// Nobody waits: what an expression would put off is done at once; or it is kept.
+/// A world without waiting: work that an expression would put off is done at once; or it is kept.
 #[derive(Default)]
 struct Moment {
     waits: bool,
