@@ -1,6 +1,6 @@
-//! Why a stream ended before its time: who, when, what. One to one with HAProxy's termination state (its log field `%ts`).
+//! Causes of a stream's early end: party, phase, cause. One to one with HAProxy's termination state (its log field `%ts`).
 
-/// Who ended it.
+/// Party that ended a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Who {
     /// The client closed or reset (`C`).
@@ -21,13 +21,13 @@ pub enum Who {
     Internal,
     /// The server was marked down (`D`).
     Down,
-    /// The server is a backup, and one that is none has come up (`U`).
+    /// The server is a backup, and a server that is none has come up (`U`).
     Replaced,
-    /// An operator's word (`K`).
+    /// An operator's command (`K`).
     Killed,
 }
 
-/// Where in a request's way it ended.
+/// Phase of a stream in which it ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// Reading or judging the request (`R`).
@@ -48,14 +48,14 @@ pub enum Phase {
     Done,
 }
 
-/// What happened, for counters and for the answer that the client gets.
+/// Cause of an end, for counters and for the response that the client gets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
     /// The peer closed in the middle.
     Closed,
     /// The peer reset the connection, or writing to it failed.
     Reset,
-    /// Nobody listens, or no route.
+    /// The port is closed, or there is no route.
     Refused,
     /// A timeout of the configuration passed.
     Timeout,
@@ -80,16 +80,16 @@ pub enum Cause {
 /// An early end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Abort {
-    /// Who ended it.
+    /// Party that ended it.
     pub who: Who,
-    /// When.
+    /// Phase in which it ended.
     pub phase: Phase,
-    /// What happened.
+    /// Its cause.
     pub cause: Cause,
 }
 
 impl Abort {
-    /// Shorthand for the three.
+    /// An abort of these three parts.
     pub const fn new(who: Who, phase: Phase, cause: Cause) -> Abort {
         Abort { who, phase, cause }
     }

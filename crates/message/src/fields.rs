@@ -1,9 +1,9 @@
 //! The fields of a head: one buffer and an index.
 //!
-//! A head is parsed once and usually sent on with few changes. So the buffer keeps each field as the line `name: value CR LF`, in
-//! the order of arrival, and [`Fields::write_to`] copies runs of untouched lines at once: a head that nobody edited is one
-//! `memcpy`. An edited or added field is appended to the buffer as a new line and the index points there; a removed field is only
-//! taken out of the index.
+//! A head is parsed once and usually sent on with few changes. So the buffer keeps each field as the line `name: value CR
+//! LF`, in the order of arrival. [`Fields::write_to`] copies runs of untouched lines at once: a head without edits is a
+//! single `memcpy`. An edited or added field is appended to the buffer as a new line and the index points there; a removed
+//! field is only taken out of the index.
 
 use crate::name::{FieldName, Known, KnownSet, is_token};
 use crate::text::control_at;
@@ -18,7 +18,7 @@ pub struct Fields {
     seen: u64,
 }
 
-/// Where one field lies in the buffer: the line is `bytes[name][": "][value]["\r\n"]`, blanks round the value as they came.
+/// Place of a field in the buffer: the line is `bytes[name][": "][value]["\r\n"]`, blanks round the value as they came.
 #[derive(Clone, Copy, Debug)]
 struct Field {
     name: u32,
@@ -30,13 +30,13 @@ struct Field {
 }
 
 impl Fields {
-    /// No fields, for all who have none to tell.
+    /// An empty list of fields, for messages without any.
     pub fn none() -> &'static Fields {
         static NONE: Fields = Fields { bytes: Vec::new(), index: Vec::new(), seen: 0 };
         &NONE
     }
 
-    /// Forgets everything, keeps the memory.
+    /// Removes all fields, keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.index.clear();
@@ -66,8 +66,8 @@ impl Fields {
         });
     }
 
-    /// The last field holds what no hop may keep in a table of heads that others share (RFC 7541 section 6.2.3). Another value that it is
-    /// given is as secret.
+    /// Marks the last field as one that no hop may keep in a table of heads that others share (RFC 7541 section 6.2.3).
+    /// Another value that it is given is as secret.
     pub fn mark_secret(&mut self) {
         if let Some(last) = self.index.last_mut() {
             last.is_secret = true;
@@ -85,7 +85,7 @@ impl Fields {
         self.bytes.extend_from_slice(head);
     }
 
-    /// How many fields there are.
+    /// Number of fields.
     pub fn len(&self) -> usize {
         self.index.len()
     }
@@ -155,13 +155,13 @@ impl Fields {
         self.index.iter().any(|f| f.known == name)
     }
 
-    /// Whether one of these known names may be there; false is certain.
+    /// Whether any of these known names may be there; false is certain.
     #[inline]
     pub fn may_have(&self, names: KnownSet) -> bool {
         self.seen & names.bits() != 0
     }
 
-    /// Where a name can be: nowhere, when it was never put in.
+    /// The index to search for a name: empty, when it was never put in.
     fn index_if_seen(&self, bit: u64) -> &[Field] {
         if self.seen & bit == 0 { &[] } else { &self.index }
     }
@@ -179,7 +179,7 @@ impl Fields {
         self.index.push(field);
     }
 
-    /// Removes all fields of that name, then adds one.
+    /// Removes all fields of that name, then adds a single one.
     pub fn set(&mut self, name: &[u8], value: &[u8]) {
         self.remove(name);
         self.push(name, value);
@@ -200,7 +200,7 @@ impl Fields {
         }
     }
 
-    /// Removes all fields of that name; says how many there were.
+    /// Removes all fields of that name; returns how many there were.
     pub fn remove(&mut self, name: &[u8]) -> usize {
         self.remove_of(Known::with_bit(name), name)
     }
@@ -210,7 +210,7 @@ impl Fields {
         self.remove_of(name.with_bit(), name.bytes())
     }
 
-    /// Removes all fields of a known name; says how many there were.
+    /// Removes all fields of a known name; returns how many there were.
     pub fn remove_known(&mut self, name: Known) -> usize {
         self.remove_of((name, name.bit()), b"")
     }
@@ -235,7 +235,7 @@ impl Fields {
         }
     }
 
-    /// Keeps the fields that `keep(name, value)` wants; says how many went.
+    /// Keeps the fields for which `keep(name, value)` holds; returns how many were removed.
     pub fn retain(&mut self, mut keep: impl FnMut(&[u8], &[u8]) -> bool) -> usize {
         let before = self.index.len();
         let bytes = &self.bytes;
@@ -249,7 +249,7 @@ impl Fields {
         for f in &self.index {
             let line = f.name as usize..(f.value + f.value_len) as usize;
             match &mut run {
-                // The next line begins right behind this one's CR LF: it belongs to the same run.
+                // The next line begins right after this one's CR LF: it belongs to the same run.
                 Some(r) if r.end + 2 == line.start && &self.bytes[r.end..line.start] == b"\r\n" => r.end = line.end,
                 other => {
                     if let Some(r) = other.replace(line) {
@@ -270,7 +270,7 @@ impl Fields {
         &self.bytes
     }
 
-    /// Puts bytes of a first line behind the fields; says where they lie. CR, LF and NUL become blanks.
+    /// Puts bytes of a first line after the fields; returns their place. CR, LF and NUL become blanks.
     pub(crate) fn append(&mut self, text: &[u8]) -> Range<usize> {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(text);

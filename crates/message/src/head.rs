@@ -4,7 +4,7 @@ use crate::fields::Fields;
 use crate::name::Known;
 use std::ops::Range;
 
-/// The protocol's version that a message came with.
+/// Protocol version that a message came with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Version {
     /// HTTP/1.0
@@ -27,15 +27,15 @@ impl Version {
     }
 }
 
-/// How long a body is, as far as its head says.
+/// Length of a body, as far as its head gives it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum BodyLength {
-    /// There is no body, and none may be sent (a request without one; 1xx, 204, 304; an answer to HEAD).
+    /// There is no body, and none may be sent (a request without one; 1xx, 204, 304; a response to HEAD).
     #[default]
     None,
     /// So many bytes.
     Exact(u64),
-    /// No length is known, and its frames say where it ends: chunks, or DATA frames.
+    /// No length is known, and its framing marks the end: chunks, or DATA frames.
     Framed,
     /// No length is known, and the end of the connection ends it. Only a response's body can (RFC 9112 section 6.3).
     UntilClose,
@@ -52,14 +52,14 @@ pub struct Request {
     pub body: BodyLength,
     /// Its head was unsure of the body's end: no other message may follow on its connection (RFC 9112 section 6.1).
     pub must_close: bool,
-    /// It is meant for a proxy, and what it says to proxies is said to us (RFC 9110 section 11.7).
+    /// It is meant for a proxy, and its fields for proxies are for us (RFC 9110 section 11.7).
     pub to_proxy: bool,
     method: Range<usize>,
     target: Range<usize>,
 }
 
 impl Request {
-    /// Forgets everything, keeps the memory.
+    /// Empties it, keeps the memory.
     pub fn clear(&mut self) {
         self.fields.clear();
         (self.version, self.body) = (Version::Http11, BodyLength::None);
@@ -67,7 +67,7 @@ impl Request {
         (self.method, self.target) = (0..0, 0..0);
     }
 
-    /// Says where in the loaded buffer the method and the target lie.
+    /// Sets the places of the method and the target in the loaded buffer.
     pub fn place_line(&mut self, method: Range<usize>, target: Range<usize>) {
         (self.method, self.target) = (method, target);
     }
@@ -87,7 +87,7 @@ impl Request {
         &self.fields.bytes()[self.target.clone()]
     }
 
-    /// The path of the target, without its query: `/` and what follows, `*` for the asterisk form, empty for the authority form.
+    /// The path of the target, without its query: `/` and the rest, `*` for the asterisk form, empty for the authority form.
     pub fn path(&self) -> &[u8] {
         let whole = self.path_and_query();
         &whole[..memchr::memchr(b'?', whole).unwrap_or(whole.len())]
@@ -118,7 +118,7 @@ impl Request {
     /// The scheme of an absolute target, in any case of letters.
     pub fn scheme(&self) -> Option<&[u8]> {
         let target = self.target();
-        // Nearly all targets have none, and their first byte says so.
+        // Nearly all targets have none, and their first byte shows it.
         target.first().filter(|first| first.is_ascii_alphabetic())?;
         target.windows(3).position(|w| w == b"://").map(|end| &target[..end])
     }
@@ -130,12 +130,12 @@ impl Request {
         Some(&rest[..memchr::memchr3(b'/', b'?', b'#', rest).unwrap_or(rest.len())])
     }
 
-    /// The credentials that it has for us: Authorization, or of one that is meant for a proxy Proxy-Authorization.
+    /// The credentials that it has for us: Authorization, or of a request that is meant for a proxy Proxy-Authorization.
     pub fn credentials(&self) -> Option<&[u8]> {
         if self.to_proxy { self.fields.get(b"Proxy-Authorization") } else { self.fields.first(Known::Authorization) }
     }
 
-    /// Takes the blanks round the target away; says whether there were any.
+    /// Removes the blanks round the target; returns whether there were any.
     pub fn trim_target(&mut self) -> bool {
         let target = self.target();
         let (rest, kept) = (target.trim_ascii_start().len(), target.trim_ascii().len());
@@ -154,7 +154,7 @@ impl Request {
         self.target = self.fields.append(target);
     }
 
-    /// Whether it only asks (RFC 9110 section 9.2.1).
+    /// Whether its method is safe: it only asks (RFC 9110 section 9.2.1).
     pub fn is_safe(&self) -> bool {
         matches!(self.method(), b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE")
     }
@@ -182,7 +182,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// Forgets everything, keeps the memory.
+    /// Empties it, keeps the memory.
     pub fn clear(&mut self) {
         self.fields.clear();
         (self.version, self.body, self.must_close) = (Version::Http11, BodyLength::None, false);
@@ -196,7 +196,7 @@ impl Response {
         (self.status, self.reason) = (other.status, other.reason.clone());
     }
 
-    /// Says where in the loaded buffer the reason phrase lies.
+    /// Sets the place of the reason phrase in the loaded buffer.
     pub fn place_reason(&mut self, reason: Range<usize>) {
         self.reason = reason;
     }

@@ -1,12 +1,13 @@
-//! What belongs to one hop: `Connection` and the fields it names (RFC 9110 section 7.6.1), `Upgrade` (section 7.8), and whether the
-//! connection goes on.
+//! Fields of a single hop: `Connection` and the fields it names (RFC 9110 section 7.6.1), `Upgrade` (section 7.8), and the
+//! persistence of the connection.
 //!
-//! **Invariant:** between [`Persistence::read`] and [`Persistence::strip`] rules see what HAProxy shows them: Connection without `close` and
-//! `keep-alive`, and Upgrade only where Connection asks for it and without the protocols that would carry HTTP past all rules.
+//! **Invariant:** between [`Persistence::read`] and [`Persistence::strip`] rules see the same as in HAProxy. Connection is
+//! without `close` and `keep-alive`. Upgrade is there only where Connection asks for it, and without the protocols that
+//! would carry HTTP past all rules.
 
 use crate::{Fields, Known, KnownSet, Version, list};
 
-/// What a message says about its connection, and what was taken out of it because it ends here.
+/// State of a message's connection, from the fields that were removed because they end here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Persistence {
     /// The sender will take another message on this connection.
@@ -23,8 +24,9 @@ impl Persistence {
         found
     }
 
-    /// Reads what the sender says, and removes the fields that it names as its own, and what of `Connection` is for the next hop alone. This
-    /// must happen before the configuration's rules add fields: a client that names one of those must not be able to take it away.
+    /// Reads the sender's fields for this hop. Removes the fields that `Connection` names as the sender's own, and the part
+    /// of `Connection` that is for the next hop alone. This must happen before the configuration's rules add fields: a
+    /// client that names one of those must not be able to remove it.
     #[inline]
     pub fn read(fields: &mut Fields, version: Version) -> Persistence {
         if fields.may_have(TELLING) {
@@ -79,7 +81,7 @@ impl Persistence {
         found
     }
 
-    /// The same after rules, which may have taken away what asks for another protocol, or added what nobody may ask for.
+    /// The same after rules, which may have removed the request for another protocol, or added one that is not allowed.
     #[must_use]
     #[inline]
     pub fn after_rules(mut self, fields: &mut Fields) -> Persistence {
@@ -90,7 +92,7 @@ impl Persistence {
         self
     }
 
-    /// Removes what is said to this hop alone.
+    /// Removes the fields for this hop alone.
     #[inline]
     pub fn strip(self, fields: &mut Fields) {
         if fields.may_have(HOP) {
@@ -109,7 +111,7 @@ impl Persistence {
     }
 }
 
-/// Whether `Connection` says that the connection ends. After [`Persistence::read`] only rules can have put it there.
+/// Whether `Connection` announces that the connection ends. After [`Persistence::read`] only rules can have put it there.
 #[inline]
 pub fn says_close(fields: &Fields) -> bool {
     fields.has(Known::Connection) && says(fields, CLOSE)
@@ -134,8 +136,9 @@ pub const WEBSOCKET_KEY: &[u8] = b"Sec-WebSocket-Key";
 /// The field by which a server accepts it (RFC 6455 section 11.3.3).
 pub const WEBSOCKET_ACCEPT: &[u8] = b"Sec-WebSocket-Accept";
 
-/// Whether an answer changes to what its request has asked for: each protocol that it names was named there. HTTP/1.1 may follow another
-/// one, as the layer above it (RFC 2817 section 3.3). WebSocket is accepted by a field (RFC 6455 section 4.2.2).
+/// Whether a response changes to a protocol that its request has asked for: each protocol that it names was named there.
+/// HTTP/1.1 may follow another one, as the layer above it (RFC 2817 section 3.3). WebSocket is accepted by a field (RFC
+/// 6455 section 4.2.2).
 pub fn is_asked_for(asked: &Fields, answered: &Fields) -> bool {
     if names_websocket(answered) && answered.get(WEBSOCKET_ACCEPT).is_none() {
         return false;
@@ -145,15 +148,16 @@ pub fn is_asked_for(asked: &Fields, answered: &Fields) -> bool {
     protocols.next().is_some_and(is_asked) && protocols.all(|p| is_asked(p) || p.eq_ignore_ascii_case(b"HTTP/1.1"))
 }
 
-/// Whether a protocol that is asked for is HTTP: whoever spoke it with the server would speak past all rules. `h2c` is obsolete, too
-/// (RFC 9113 section 3.1).
+/// Whether a protocol that is asked for is HTTP: a client that spoke it with the server would bypass all rules. `h2c` is
+/// obsolete, too (RFC 9113 section 3.1).
 fn carries_http(protocol: &[u8]) -> bool {
     let name = protocol.split(|b| *b == b'/').next().unwrap_or_default().trim_ascii();
     let name = name.split(|b| *b == b'-').next().unwrap_or_default();
     [&b"h2c"[..], b"h2", b"h3", b"http"].iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// Drops elements of a field's lists, and fields of which nothing is left. A list without such elements stays as it was written.
+/// Drops elements of a field's lists, and fields whose lists become empty. A list without such elements stays as it was
+/// written.
 fn drop_elements(fields: &mut Fields, name: Known, drops: impl Fn(&[u8]) -> bool) {
     let mut left = 0;
     loop {
@@ -173,7 +177,7 @@ fn drop_elements(fields: &mut Fields, name: Known, drops: impl Fn(&[u8]) -> bool
     }
 }
 
-/// Removes what says how long a body is, or that there is one.
+/// Removes the fields that give the length of a body, or announce one.
 pub fn unframe(fields: &mut Fields) {
     fields.remove_known(Known::TransferEncoding);
     fields.remove_known(Known::ContentLength);
@@ -183,20 +187,21 @@ const CLOSE: &[u8] = b"close";
 const KEEP_ALIVE: &[u8] = b"keep-alive";
 const UPGRADE: &[u8] = b"upgrade";
 
-/// What a client that asks for h2c says of it (RFC 7540 section 3.2.1).
+/// Settings of a client that asks for h2c (RFC 7540 section 3.2.1).
 const HTTP2_SETTINGS: &[u8] = b"HTTP2-Settings";
 const SETTINGS: KnownSet = KnownSet::naming(HTTP2_SETTINGS);
 
-/// The fields that tell something of the connection; without them its version alone counts.
+/// The fields that concern the connection; without them its version alone counts.
 const TELLING: KnownSet = KnownSet::of(&[Known::Connection, Known::ProxyConnection, Known::Upgrade]).with(SETTINGS);
 
-/// What may be said to one hop.
+/// Fields for a single hop.
 const HOP: KnownSet = KnownSet::of(&[Known::Connection, Known::KeepAlive, Known::ProxyConnection, Known::Te, Known::Upgrade]);
 
-/// The most options of `Connection` that are followed: a longer list is an attack on somebody.
+/// The most options of `Connection` that are followed: a longer list is an attack.
 const MAX_NAMED: usize = 16;
 
-/// Fields without which the message would mean something else stay, whoever names them (CVE-2021-40346 and its kin).
+/// Whether a field may be named in `Connection`. Fields without which the message would mean something else stay, even if
+/// named (CVE-2021-40346 and its kin).
 fn may_be_named(name: &[u8]) -> bool {
     !matches!(
         Known::of(name),
@@ -340,7 +345,7 @@ mod tests {
         ] {
             assert_eq!(is_asked_for(&of(asked, b"X"), &of(answered, WEBSOCKET_ACCEPT)), is_right, "{asked}: {answered}");
         }
-        // A server that speaks WebSocket says so (RFC 6455 section 4.2.2).
+        // A server that speaks WebSocket confirms it (RFC 6455 section 4.2.2).
         assert!(!is_asked_for(&of("websocket", b"X"), &of("websocket", b"X")));
         assert!(is_asked_for(&of("tcp", b"X"), &of("tcp", b"X")));
     }

@@ -1,7 +1,7 @@
 //! Messages as values: heads, lengths of bodies, and the causes of an abort.
 //!
-//! Everything here is what `http`, `sample`, `compress` and `proxy` speak of together. Nothing here knows a version of the
-//! protocol's wire format, a socket, a clock or the configuration.
+//! All types here are common to `http`, `sample`, `compress` and `proxy`. No code here knows a version of the protocol's
+//! wire format, a socket, a clock or the configuration.
 //!
 //! Invariants:
 //! * A head owns one buffer of bytes; its fields are places in it. Reading a field never allocates.

@@ -10,7 +10,7 @@ pub fn parameters(value: &[u8]) -> Elements<'_> {
     Elements { rest: value, separator: b';' }
 }
 
-/// Whether one of the elements is that token, in any case.
+/// Whether any of the elements is that token, in any case.
 pub fn has_token(value: &[u8], token: &[u8]) -> bool {
     elements(value).any(|e| e.eq_ignore_ascii_case(token))
 }

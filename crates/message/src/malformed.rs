@@ -1,17 +1,18 @@
-//! What can be wrong with a message, and by whose reading.
+//! Faults of a message, and the reading that they depend on.
 
-/// Whose reading of requests counts.
+/// Reading of requests that applies.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Conformance {
-    /// RFC 9112's, and of what it allows the stricter.
+    /// RFC 9112's, the stricter form where it allows a choice.
     #[default]
     Rfc,
-    /// HAProxy's: without Host in HTTP/1.1, with several blanks between the words of the first line, with lengths that agree or
-    /// yield to chunks, with chunks in HTTP/1.0; hosts and ports of absolute targets in their shortest form.
+    /// HAProxy's: it accepts requests without Host in HTTP/1.1, and with several blanks between the words of the first
+    /// line. It accepts lengths that agree or yield to chunks, and chunks in HTTP/1.0. Hosts and ports of absolute targets
+    /// get their shortest form.
     HAProxy,
 }
 
-/// Why a message is refused. `Copy` and small: it ends in a log line and a counter.
+/// Reason why a message is refused. `Copy` and small: it ends in a log line and a counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Malformed {
     /// The first line is not one of RFC 9112 section 3 or 4.
@@ -42,11 +43,11 @@ pub enum Malformed {
     Framing,
     /// A transfer coding that is not understood (RFC 9112 section 6.1).
     TransferCoding,
-    /// No `Host` in HTTP/1.1, several ones, or one that contradicts the target (RFC 9112 section 3.2).
+    /// No `Host` in HTTP/1.1, several, or one that contradicts the target (RFC 9112 section 3.2).
     Host,
     /// A chunk whose size is no number, or too large.
     ChunkSize,
-    /// A chunk's data that no CR LF follows.
+    /// A chunk's data that is not followed by CR LF.
     ChunkEnd,
     /// Trailers that are malformed or too large.
     Trailer,
@@ -55,7 +56,7 @@ pub enum Malformed {
 }
 
 impl Malformed {
-    /// The status that a client is told (RFC 9110 section 15.5 and 15.6).
+    /// The status of the response to the client (RFC 9110 section 15.5 and 15.6).
     pub const fn status(self, conformance: Conformance) -> u16 {
         match (self, conformance) {
             (Malformed::TransferCoding, Conformance::Rfc) => 501,

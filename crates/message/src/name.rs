@@ -1,4 +1,4 @@
-//! Names of fields: those that terse looks for in every message, and those that the configuration speaks of.
+//! Names of fields: those that terse looks for in every message, and those that the configuration names.
 
 macro_rules! known {
     ($($variant:ident = $text:literal),* $(,)?) => {
@@ -12,7 +12,7 @@ macro_rules! known {
         }
 
         impl Known {
-            /// The name's place in the list, `Other` when it has none.
+            /// The known name, by its place in the list; `Other` for any other name.
             pub fn of(name: &[u8]) -> Known {
                 Known::with_bit(name).0
             }
@@ -82,8 +82,8 @@ const fn letters<const N: usize>(text: &str) -> [u8; N] {
     letters
 }
 
-/// Whether a name is the known one, but for the case of letters. Every field of every message is asked, so several bytes are
-/// compared at once: the first and the last few, which may overlap.
+/// Whether a name is the known one, but for the case of letters. It is called for every field of every message, so several
+/// bytes are compared at once: the first and the last few, which may overlap.
 fn is_name(name: &[u8], known: &[u8], letters: &[u8]) -> bool {
     let ends = match (name.len(), name.len() == known.len()) {
         (8..=16, true) => ends::<8>(name, known, letters),
@@ -94,7 +94,7 @@ fn is_name(name: &[u8], known: &[u8], letters: &[u8]) -> bool {
     ends == Some(0)
 }
 
-/// What differs between two texts of the same length in their first and last `N` bytes, but for the case of letters.
+/// The bits in which the first and last `N` bytes of two texts of the same length differ, but for the case of letters.
 fn ends<const N: usize>(a: &[u8], b: &[u8], letters: &[u8]) -> Option<u64> {
     let differs = |[a, b, letters]: [&[u8; N]; 3]| {
         let word = |bytes: &[u8; N]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
@@ -105,7 +105,7 @@ fn ends<const N: usize>(a: &[u8], b: &[u8], letters: &[u8]) -> Option<u64> {
     Some(first | last)
 }
 
-/// A name's bit in a set of names: one whose bit is not in the set was never put in.
+/// A name's bit in a set of names: a name whose bit is not in the set was never put in.
 const fn bit(name: &[u8]) -> u64 {
     1 << place(name)
 }
@@ -167,7 +167,7 @@ impl KnownSet {
         KnownSet(bits)
     }
 
-    /// The set of one name that need not be known.
+    /// The set of a single name that need not be known.
     pub const fn naming(name: &[u8]) -> KnownSet {
         KnownSet(bit(name))
     }
@@ -182,7 +182,7 @@ impl KnownSet {
     }
 }
 
-/// A name that a field can have, looked at once: when the configuration is read.
+/// A name of a field, checked once: when the configuration is read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FieldName {
     bytes: Box<[u8]>,
@@ -191,7 +191,7 @@ pub struct FieldName {
 }
 
 impl FieldName {
-    /// That name; nothing, when it is no token (RFC 9110 section 5.1) and so no field's.
+    /// That name; `None` when it is no token (RFC 9110 section 5.1) and so no field's.
     pub fn new(name: &[u8]) -> Option<FieldName> {
         let valid = !name.is_empty() && name.iter().all(|&b| is_token(b));
         let (known, bit) = Known::with_bit(name);
@@ -203,7 +203,7 @@ impl FieldName {
         &self.bytes
     }
 
-    /// Which of the known names it is.
+    /// The known name that it is, or `Other`.
     pub fn known(&self) -> Known {
         self.known
     }

@@ -1,4 +1,4 @@
-//! Versions of HTTP as connections agree on them.
+//! Versions of HTTP that connections agree on.
 
 /// A version of HTTP that a connection speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,7 +18,7 @@ impl Protocol {
         }
     }
 
-    /// The protocol of a word of the configuration: `h1`, `h2`.
+    /// The protocol of a keyword of the configuration: `h1`, `h2`.
     pub fn of(word: &str) -> Option<Protocol> {
         match word {
             "h1" => Some(Protocol::Http1),

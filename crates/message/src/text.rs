@@ -1,8 +1,8 @@
 //! Text, as fields and first lines have it (RFC 9110 section 5.5): no controls but the tab.
 
-/// Where the first control is that is no tab. DEL is one; bytes beyond ASCII are none.
+/// Index of the first control that is no tab. DEL is a control; bytes beyond ASCII are none.
 ///
-/// Eight bytes are looked at in one step, since nearly all text is long and has none.
+/// Eight bytes are checked in one step, since nearly all text is long and has none.
 #[inline]
 pub fn control_at(text: &[u8]) -> Option<usize> {
     let (words, rest) = text.as_chunks();
@@ -10,14 +10,14 @@ pub fn control_at(text: &[u8]) -> Option<usize> {
         let controls = controls(u64::from_le_bytes(*word));
         if controls != 0 {
             let first = controls.trailing_zeros() as usize / 8;
-            // A tab counts as one until here.
+            // A tab counts as a control until here.
             if let Some(at) = word.iter().skip(first).position(is_control) {
                 return Some(i * WORD + first + at);
             }
         }
     }
     let last = match text.last_chunk() {
-        // Some of its bytes were looked at before.
+        // Some of its bytes were checked before.
         Some(word) => u64::from_le_bytes(*word),
         None => word_of_few(text),
     };
@@ -48,8 +48,9 @@ fn is_control(b: &u8) -> bool {
 const DEL: u8 = 0x7f;
 const ONES: u64 = u64::MAX / 0xff;
 
-/// The highest bit of each byte that is below the blank or DEL: of a difference that is below 0, where the byte itself is below 128. A
-/// bit above another may be there for nothing, since differences borrow from the bytes above them; the lowest never is.
+/// The highest bit of each byte that is below the blank or DEL: of a difference that is below 0, where the byte itself is
+/// below 128. A bit above another may be there for nothing, since differences borrow from the bytes above them; the lowest
+/// never is.
 const fn controls(word: u64) -> u64 {
     let low = word.wrapping_sub(ONES * b' ' as u64) & !word;
     let off_del = word ^ (ONES * DEL as u64);
