@@ -1,16 +1,16 @@
-//! What is compressed: every kind of bytes, and lengths at and around the sizes of windows, blocks and segments.
+//! Bodies to compress: every kind of bytes, and lengths at and around the sizes of windows, blocks and segments.
 
 use std::io::Write;
 
-/// Something to compress.
+/// A body to compress.
 pub struct Body {
-    /// What it is.
+    /// Its description.
     pub name: String,
-    /// It.
+    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
-/// Those that every level is tried on.
+/// Bodies that every level is tried on.
 pub fn small() -> Vec<Body> {
     let mut bodies = vec![
         body("nothing", Vec::new()),
@@ -27,7 +27,7 @@ pub fn small() -> Vec<Body> {
     bodies
 }
 
-/// Those and larger ones.
+/// Those bodies and larger ones.
 pub fn all() -> Vec<Body> {
     let mut bodies = small();
     for edge in [16 << 10, 32 << 10, 64 << 10, 192 << 10] {
@@ -88,16 +88,16 @@ fn gzipped(length: usize) -> Vec<u8> {
     coder.finish().unwrap()
 }
 
-/// Numbers that are the same for the same seed.
+/// Pseudo-random numbers that are the same for the same seed.
 pub struct Dice(u64);
 
 impl Dice {
-    /// Of a seed.
+    /// Numbers of a seed.
     pub fn new(seed: u64) -> Dice {
         Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// The next, below that.
+    /// The next number, below `most`.
     pub fn below(&mut self, most: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -1,11 +1,12 @@
-//! Decoders that share no line with the engines: miniz, ruzstd, and the brotli crate's, which decodes what brotli's C library has made.
+//! Decoders that share no line with the engines: miniz, ruzstd, and the brotli crate's, whose input
+//! comes from brotli's C library.
 
 use crate::Form;
 use brotli::enc::StandardAlloc;
 use brotli::{BrotliDecompressStream, BrotliResult, BrotliState};
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
-/// What of `coded` can be decoded, and whether it is one complete body with nothing behind it.
+/// The decodable part of `coded`, and whether it is one complete body with no bytes after it.
 pub fn part(form: Form, coded: &[u8]) -> (Vec<u8>, bool) {
     match form {
         Form::Identity => (coded.to_vec(), true),
@@ -24,7 +25,7 @@ pub fn part(form: Form, coded: &[u8]) -> (Vec<u8>, bool) {
     }
 }
 
-/// The body, which has to be complete and all that there is.
+/// The body, which has to be complete and without bytes after it.
 pub fn whole(form: Form, coded: &[u8]) -> Vec<u8> {
     let (body, is_whole) = part(form, coded);
     assert!(is_whole, "{form:?}: {} bytes are not one whole body", coded.len());
@@ -50,14 +51,14 @@ fn inflate(has_wrapper: bool, coded: &[u8], tail: fn(&[u8]) -> Vec<u8>) -> (Vec<
     }
 }
 
-/// What stands behind the stream in a gzip member.
+/// The bytes after the stream in a gzip member.
 fn tail(body: &[u8]) -> Vec<u8> {
     let mut checksum = Crc::new();
     checksum.update(body);
     [checksum.sum().to_le_bytes(), (body.len() as u32).to_le_bytes()].concat()
 }
 
-/// ruzstd keeps a window's bytes to itself until a frame ends, so one that has not ended gets an end.
+/// ruzstd keeps a window's bytes to itself until a frame ends, so an unfinished frame gets an end.
 fn zstd(coded: &[u8], is_single: bool) -> (Vec<u8>, bool) {
     match frames(coded) {
         Some((body, count)) => (body, count == 1 || !is_single && count > 0),

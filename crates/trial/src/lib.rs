@@ -1,4 +1,4 @@
-//! What every compression engine has to pass, behind whatever face it has: one list of cases. Not part of the product.
+//! Conformance cases for every compression engine, whatever its interface: a single list of cases. Not part of the product.
 //!
 //! ```text
 //!  a crate with engines: an adapter for each face ──> Whole   ──> whole::CASES  ──┐
@@ -6,7 +6,8 @@
 //!                                                     Reader  ──> reader::CASES ──┘    the engines
 //! ```
 //!
-//! A case is a function and a sentence. A face says what it can (levels, a bound, room that is given); what it has not is passed by.
+//! A case is a function and a sentence. An adapter declares its abilities (levels, a bound, room that is given); cases for
+//! other abilities are skipped.
 //!
 //! Invariant: nothing here knows an engine, so that every crate can use it for its own.
 
@@ -22,7 +23,7 @@ pub use reader::Reader;
 pub use stream::{Flush, Stream, Streams};
 pub use whole::Whole;
 
-/// What an engine makes.
+/// Format of an engine's output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// RFC 1952, one member whose head has no optional fields.
@@ -33,7 +34,7 @@ pub enum Form {
     Raw,
     /// RFC 8878, one frame.
     Zstd,
-    /// RFC 8878, frames one behind the other.
+    /// RFC 8878, frames one after the other.
     ZstdFrames,
     /// RFC 7932.
     Brotli,
@@ -41,10 +42,10 @@ pub enum Form {
     Identity,
 }
 
-/// A case: what holds, and the function that sees to it.
+/// A case: the property, and the function that checks it.
 pub type Case<Face> = (&'static str, fn(&Face));
 
-/// Tries all cases on one face. What fails says which and whose.
+/// Tries all cases on an adapter. A failure names the case and the adapter.
 fn run<Face: ?Sized>(name: &str, cases: &[Case<Face>], face: &Face) {
     for (what, case) in cases {
         // Shown where the case fails.
@@ -53,7 +54,7 @@ fn run<Face: ?Sized>(name: &str, cases: &[Case<Face>], face: &Face) {
     }
 }
 
-/// A level that a face calls usual: 6, or the nearest that it has.
+/// The level that an adapter calls usual: 6, or the nearest that it has.
 fn usual(levels: &[u8]) -> u8 {
     levels.iter().copied().min_by_key(|level| level.abs_diff(6)).unwrap()
 }

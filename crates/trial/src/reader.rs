@@ -1,24 +1,24 @@
-//! Decoders: what others have coded comes back, and what is wrong is an error that says so.
+//! Cases for decoders: the output of other coders comes back, and faulty input is an error with a reason.
 
 use crate::bodies::{self, Dice, noise, text};
 use crate::{Case, Form};
 use std::io::Write;
 
-/// A face that decodes a body that is all there. Many threads may call it.
+/// An adapter that decodes a body that is all there. Many threads may call it.
 pub trait Reader: Sync {
-    /// Whose it is.
+    /// Its name.
     fn name(&self) -> String;
 
-    /// What it reads.
+    /// Format of its input.
     fn form(&self) -> Form;
 
     /// The body.
     ///
     /// # Errors
-    /// What is wrong, in its words; so is an end in the middle.
+    /// The fault, in its words; so is an end in the middle.
     fn read(&self, coded: &[u8]) -> Result<Vec<u8>, String>;
 
-    /// Whether what it reads has marks that noise lacks.
+    /// Whether its format has marks that noise lacks.
     fn knows_noise(&self) -> bool {
         !matches!(self.form(), Form::Raw | Form::Brotli)
     }

@@ -3,7 +3,7 @@
 use crate::bodies::{self, Dice, mixed, text};
 use crate::{Case, Form, decode, usual};
 
-/// What has to be decodable behind a push.
+/// Part of the body that has to be decodable after a push.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flush {
     /// Nothing.
@@ -14,9 +14,9 @@ pub enum Flush {
     Finish,
 }
 
-/// A coder of one body.
+/// A coder of a body.
 pub trait Stream {
-    /// Takes input, and appends what comes out.
+    /// Takes input, and appends output.
     ///
     /// # Errors
     /// It broke, in its words.
@@ -25,16 +25,16 @@ pub trait Stream {
     /// Begins another body.
     fn reset(&mut self);
 
-    /// Gives memory back behind a flush, where it can; all of it, or not what the next bytes may refer to.
+    /// Gives memory back after a flush, where it can: all of it, or not the part that the next bytes may refer to.
     fn lighten(&mut self, _all: bool) {}
 }
 
-/// A face that makes such coders. Many threads may call it.
+/// An adapter that makes such coders. Many threads may call it.
 pub trait Streams: Sync {
-    /// Whose it is.
+    /// Its name.
     fn name(&self) -> String;
 
-    /// What they make.
+    /// Format of their output.
     fn form(&self) -> Form;
 
     /// The levels that it promises.

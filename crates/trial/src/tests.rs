@@ -1,11 +1,11 @@
-//! The cases find what is wrong with an engine: each of these has one fault.
+//! The cases find the faults of an engine: each of these engines has a single fault.
 
 use crate::{Form, Whole, decode, reader, whole};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 type Code = fn(&[u8], u8, &mut Vec<u8>) -> Result<(), String>;
 
-/// By the coders that decoders are tried with, then made wrong.
+/// Output of the coders that decoders are tried with, then made wrong.
 struct Faulty(Code);
 
 impl Whole for Faulty {

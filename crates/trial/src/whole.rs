@@ -3,29 +3,29 @@
 use crate::bodies::{self, Dice, mixed, text};
 use crate::{Case, Form, decode, usual};
 
-/// A face that codes a body at once. Many threads may call it.
+/// An adapter that codes a body at once. Many threads may call it.
 pub trait Whole: Sync {
-    /// Whose it is.
+    /// Its name.
     fn name(&self) -> String;
 
-    /// What it makes.
+    /// Format of its output.
     fn form(&self) -> Form;
 
     /// The levels that it promises.
     fn levels(&self) -> Vec<u8>;
 
-    /// Appends a body's form.
+    /// Appends the coded form of a body.
     ///
     /// # Errors
     /// It could not, in its words.
     fn code(&self, body: &[u8], level: u8, out: &mut Vec<u8>) -> Result<(), String>;
 
-    /// The most bytes that so many may become. Unless it says: stored blocks of 4 KB, and a wrapper.
+    /// The most bytes that so many may become. By default: stored blocks of 4 KB, and a wrapper.
     fn bound(&self, bytes: usize) -> usize {
         bytes + bytes / 512 + 512
     }
 
-    /// The same into room that ends; returns how much of it was used. None: the face makes its own room.
+    /// The same into room of limited size; returns how much of it was used. `None`: the adapter makes its own room.
     fn code_into(&self, _body: &[u8], _level: u8, _room: &mut [u8]) -> Option<Result<usize, String>> {
         None
     }
@@ -56,7 +56,7 @@ pub const CASES: &[Case<dyn Whole>] = &[
 /// Bodies from here on take too long at the last levels, and are tried at the usual one.
 const LARGE: usize = 100_000;
 
-/// What has been made of a body, which is sound.
+/// The coded form of a body, checked to be sound.
 fn form_of(face: &dyn Whole, what: &str, body: &[u8], level: u8) -> Vec<u8> {
     let mut out = Vec::new();
     if let Err(reason) = face.code(body, level, &mut out) {
