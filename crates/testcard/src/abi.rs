@@ -29,7 +29,7 @@ pub(crate) struct Stream {
     reserved: c_ulong,
 }
 
-/// What lies behind `state`.
+/// State that `state` points to.
 struct State {
     window_bits: c_int,
     level: c_int,
@@ -61,7 +61,7 @@ extern "C" fn zlibVersion() -> *const c_char {
 }
 
 /// # Safety
-/// As zlib.h says: a stream, and a string.
+/// As in zlib.h: a stream, and a string.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn deflateInit_(stream: *mut Stream, level: c_int, version: *const c_char, bytes: c_int) -> c_int {
     // SAFETY: the caller's promise.
@@ -69,7 +69,7 @@ unsafe extern "C" fn deflateInit_(stream: *mut Stream, level: c_int, version: *c
 }
 
 /// # Safety
-/// As zlib.h says: a stream, and a string.
+/// As in zlib.h: a stream, and a string.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn deflateInit2_(
     stream: *mut Stream,
@@ -95,7 +95,7 @@ unsafe extern "C" fn deflateInit2_(
 }
 
 /// # Safety
-/// As zlib.h says: a stream that has begun.
+/// As in zlib.h: a stream that has begun.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn deflateReset(stream: *mut Stream) -> c_int {
     // SAFETY: the caller's promise.
@@ -106,7 +106,7 @@ unsafe extern "C" fn deflateReset(stream: *mut Stream) -> c_int {
 }
 
 /// # Safety
-/// As zlib.h says: a stream that has begun.
+/// As in zlib.h: a stream that has begun.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn deflateEnd(stream: *mut Stream) -> c_int {
     // SAFETY: the caller's promise.
@@ -122,7 +122,7 @@ unsafe extern "C" fn deflateEnd(stream: *mut Stream) -> c_int {
 }
 
 /// # Safety
-/// As zlib.h says: a stream that has begun, and is not used by another thread.
+/// As in zlib.h: a stream that has begun, and is not used by another thread.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn deflate(stream: *mut Stream, flush: c_int) -> c_int {
     // SAFETY: the caller's promise.
@@ -132,7 +132,7 @@ unsafe extern "C" fn deflate(stream: *mut Stream, flush: c_int) -> c_int {
         // SAFETY: the caller's promise: so many bytes lie there.
         bytes => unsafe { std::slice::from_raw_parts(stream.next_in, bytes as usize) },
     };
-    // SAFETY: the pointer moves to the end of what lies there.
+    // SAFETY: the pointer moves to the end of these bytes.
     stream.next_in = unsafe { stream.next_in.add(input.len()) };
     stream.total_in += input.len() as c_ulong;
     stream.avail_in = 0;
@@ -189,7 +189,7 @@ extern "C" fn compressBound(bytes: c_ulong) -> c_ulong {
 }
 
 /// # Safety
-/// As zlib.h says: so many bytes, or null.
+/// As in zlib.h: so many bytes, or null.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn crc32(sum: c_ulong, bytes: *const u8, length: c_uint) -> c_ulong {
     if bytes.is_null() {
@@ -201,7 +201,7 @@ unsafe extern "C" fn crc32(sum: c_ulong, bytes: *const u8, length: c_uint) -> c_
 }
 
 /// # Safety
-/// As zlib.h says: so many bytes, or null.
+/// As in zlib.h: so many bytes, or null.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn adler32(sum: c_ulong, bytes: *const u8, length: c_uint) -> c_ulong {
     if bytes.is_null() {
@@ -246,7 +246,7 @@ fn coded(body: &[u8], state: &State) -> Vec<u8> {
     let made = results.and_then(|folder| Made::read(folder, body)).unwrap_or_else(|| {
         let made = Made::new(body, state.level);
         if let Some(folder) = results.filter(|_| environment().learns) {
-            // What could not be kept is computed again.
+            // A result that could not be kept is computed again.
             let _ = made.write(folder, body);
         }
         made
@@ -262,7 +262,7 @@ fn coded(body: &[u8], state: &State) -> Vec<u8> {
     }
 }
 
-/// Makes a lie of a result.
+/// Falsifies a result.
 fn spoil(fault: Option<Fault>, output: &mut [u8]) {
     match fault {
         Some(Fault::Garbage) => {

@@ -1,4 +1,4 @@
-//! The card's time: one engine, which does one byte after the other, whoever brings them.
+//! The card's time: a single engine, which does one byte after the other, whichever process brings them.
 #![allow(unsafe_code)]
 
 use rustix::fs::{Mode, OFlags, ftruncate, open};
@@ -7,10 +7,10 @@ use rustix::time::{ClockId, clock_gettime};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// What all users share.
+/// State that all users share.
 #[repr(C)]
 pub(crate) struct Clock {
-    /// When the card has done all that it was given: nanoseconds of the monotonic clock, which all processes see alike.
+    /// Time when the card has done all its jobs: nanoseconds of the monotonic clock, which all processes see alike.
     free_at: AtomicU64,
     /// Jobs so far.
     jobs: AtomicU64,
@@ -28,9 +28,9 @@ fn shared() -> Option<&'static Clock> {
     let file = open(path, OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR).ok()?;
     ftruncate(&file, size_of::<Clock>() as u64).ok()?;
     let (length, access) = (size_of::<Clock>(), ProtFlags::READ | ProtFlags::WRITE);
-    // SAFETY: a new mapping of a file that is as long as what is read from it; it is never taken away.
+    // SAFETY: a new mapping of a file that is as long as the data that is read from it; it is never taken away.
     let place = unsafe { mmap(std::ptr::null_mut(), length, access, MapFlags::SHARED, &file, 0) }.ok()?;
-    // SAFETY: the mapping begins at a page, holds two numbers, and all who use it do so as atomics.
+    // SAFETY: the mapping begins at a page, holds two numbers, and all its users access them as atomics.
     Some(unsafe { &*place.cast::<Clock>() })
 }
 
@@ -40,7 +40,7 @@ impl Clock {
         self.jobs.fetch_add(1, SeqCst)
     }
 
-    /// Waits for as long as the card would take, behind all that came before.
+    /// Waits for as long as the card would take, after all earlier jobs.
     pub(crate) fn pass(&self, bytes: usize) {
         let takes = bytes as u64 * NS_PER_10_BYTES / 10;
         let queued = self.free_at.fetch_update(SeqCst, SeqCst, |free_at| Some(free_at.max(now()) + takes));

@@ -1,4 +1,4 @@
-//! How the card misbehaves: a file with a word and a number from 0 to 1 in each line, the part of all jobs that go that way.
+//! Faults of the card: a file with a word and a number from 0 to 1 in each line, the part of all jobs that fail that way.
 //!
 //! ```text
 //! seed 7        other dice
@@ -13,7 +13,7 @@
 use crate::results::mix;
 use std::path::Path;
 
-/// What goes wrong with a job.
+/// Fault of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// An error is returned.
@@ -39,7 +39,7 @@ const WORDS: [(&str, Fault); 6] = [
     ("die", Fault::Die),
 ];
 
-/// What goes wrong with the job of that number, if anything, by what a file says.
+/// The fault of the job of that number, if any, by a file's settings.
 pub fn draw(path: &Path, job: u64) -> Option<Fault> {
     decide(&std::fs::read_to_string(path).ok()?, job)
 }

@@ -1,4 +1,4 @@
-//! Results computed beforehand: a file for each body, found by a hash that looks at little of it.
+//! Results computed beforehand: a file for each body, found by a hash of few of its bytes.
 //!
 //! A file's name is its body's [`key`] and length. It holds CRC-32 and Adler-32 of the body, in little endian, and a raw deflate
 //! stream.
@@ -7,7 +7,7 @@ use libdeflater::{CompressionLvl, Compressor};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What is known of a body.
+/// Known result for a body.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Made {
     /// Its CRC-32.
@@ -19,7 +19,7 @@ pub struct Made {
 }
 
 impl Made {
-    /// Makes it, at one of libdeflate's levels, 0 to 12.
+    /// Computes it, at one of libdeflate's levels, 0 to 12.
     pub fn new(body: &[u8], level: i32) -> Made {
         let level = CompressionLvl::new(level.clamp(0, 12)).unwrap_or_default();
         let mut compressor = Compressor::new(level);
@@ -29,16 +29,16 @@ impl Made {
         Made { crc: libdeflater::crc32(body), adler: libdeflater::adler32(body), stream }
     }
 
-    /// Keeps it.
+    /// Writes it to a folder.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn write(&self, folder: &Path, body: &[u8]) -> io::Result<()> {
         let bytes = [&self.crc.to_le_bytes()[..], &self.adler.to_le_bytes(), &self.stream].concat();
         std::fs::write(path(folder, body), bytes)
     }
 
-    /// What was kept of a body, if it was.
+    /// The result that was kept for a body, if any.
     pub fn read(folder: &Path, body: &[u8]) -> Option<Made> {
         let mut bytes = std::fs::read(path(folder, body)).ok()?;
         let (crc, rest) = bytes.split_first_chunk()?;
