@@ -1,7 +1,7 @@
-//! A driver of CUDA's without a GPU, for tests: so much of `libcuda.so.1` as the engine `device cuda` uses. The device's memory is the
-//! process's, what is launched runs at once, on the processor, and what is used wrongly is an error, as the driver's is.
+//! A driver of CUDA's without a GPU, for tests: as much of `libcuda.so.1` as the engine `device cuda` uses. The device's
+//! memory is the process's, and kernels run at once, on the processor. Wrong use is an error, as with the driver.
 //!
-//! `TERSE_TESTCUDA_FAULTS` names a file of the test card's (`terse_testcard::faults`) that says what goes wrong with batches. Two words
+//! `TERSE_TESTCUDA_FAULTS` names a file of the test card's (`terse_testcard::faults`) with the faults of batches. Two words
 //! more stand in lines of their own: `absent` (there is no device) and `full` (the device has no memory).
 #![allow(unsafe_code)]
 
@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use terse_testcard::faults::{Fault, draw};
 
-/// What this process has asked for.
+/// Resources that this process has requested.
 #[derive(Default)]
 struct State {
-    /// Memory of the device, and pinned memory that was taken here: lengths by addresses.
+    /// Memory of the device, and pinned memory that was allocated here: lengths by addresses.
     taken: BTreeMap<usize, usize>,
-    /// Memory that was pinned where it lay, and whether the device may write to it.
+    /// Memory that was pinned in place, and whether the device may write to it.
     registered: BTreeMap<usize, (usize, bool)>,
     /// The coded body that was written last.
     last_target: usize,
@@ -49,7 +49,7 @@ impl State {
     }
 
     fn take(&mut self, bytes: usize) -> usize {
-        // SAFETY: the length is not zero; what is not there is null.
+        // SAFETY: the length is not zero; a failure gives null.
         let at = unsafe { libc::aligned_alloc(4096, bytes.max(1).next_multiple_of(4096)) } as usize;
         self.taken.insert(at, bytes);
         at
@@ -57,7 +57,7 @@ impl State {
 
     fn give(&mut self, at: usize) -> c_int {
         match self.taken.remove(&at) {
-            // SAFETY: it was taken here.
+            // SAFETY: it was allocated here.
             Some(_) => unsafe { libc::free(at as *mut c_void) },
             None => return INVALID_VALUE,
         }
@@ -84,7 +84,7 @@ succeed! {
     cuStreamDestroy_v2(stream: *mut c_void);
 }
 
-/// Writes a value where the caller wants it.
+/// Writes a value to the caller's place.
 fn put<T>(to: *mut T, value: T) -> c_int {
     // SAFETY: callers of the driver give places that can be written.
     unsafe { to.write(value) };
@@ -97,13 +97,13 @@ pub extern "C" fn cuInit(_: c_uint) -> c_int {
     if says("absent") { NO_DEVICE } else { SUCCESS }
 }
 
-/// 13.0.
+/// Version 13.0.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDriverGetVersion(version: *mut c_int) -> c_int {
     put(version, 13_000)
 }
 
-/// One.
+/// A single device.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDeviceGetCount(count: *mut c_int) -> c_int {
     put(count, 1)
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, length: c_int, _: c_
     SUCCESS
 }
 
-/// What the engine asks for: its capability is 9.0, and it pins memory that is only read.
+/// Attributes that the engine asks for: the capability is 9.0, and memory that is only read can be pinned.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _: c_int) -> c_int {
     put(
@@ -143,7 +143,7 @@ pub extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _: c
     )
 }
 
-/// The one context.
+/// The only context.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDevicePrimaryCtxRetain(context: *mut *mut c_void, _: c_int) -> c_int {
     put(context, std::ptr::without_provenance_mut(1))
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn cuModuleLoadData(module: *mut *mut c_void, text: *const
     if is_assembly { put(module, std::ptr::without_provenance_mut(1)) } else { INVALID_IMAGE }
 }
 
-/// The kernels that there are.
+/// Finds a kernel by its name.
 ///
 /// # Safety
 /// `name` ends with a zero.
@@ -199,7 +199,7 @@ pub extern "C" fn cuMemFreeHost(at: *mut c_void) -> c_int {
     state().give(at as usize)
 }
 
-/// Pins memory; what is pinned already is not pinned again.
+/// Pins memory; memory that is pinned already is not pinned again.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemHostRegister_v2(at: *mut c_void, bytes: usize, flags: c_uint) -> c_int {
     let (at, mut state) = (at as usize, state());
@@ -214,7 +214,7 @@ pub extern "C" fn cuMemHostRegister_v2(at: *mut c_void, bytes: usize, flags: c_u
     SUCCESS
 }
 
-/// Lets it go.
+/// Unpins it.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemHostUnregister(at: *mut c_void) -> c_int {
     if state().registered.remove(&(at as usize)).is_some() { SUCCESS } else { NOT_REGISTERED }
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, byte
     SUCCESS
 }
 
-/// One of many, which are all the same.
+/// A stream; all streams are the same.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamCreate(stream: *mut *mut c_void, _: c_uint) -> c_int {
     put(stream, std::ptr::without_provenance_mut(1))
@@ -282,7 +282,7 @@ pub unsafe extern "C" fn cuLaunchKernel(
     if ran { SUCCESS } else { NOT_FOUND }
 }
 
-/// Everything is done already. This is where batches go wrong.
+/// Returns at once, since all is done already. Batches get their faults here.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamSynchronize(_: *mut c_void) -> c_int {
     // Numbers go on in the next process.
