@@ -15,9 +15,9 @@ use std::time::Duration;
 pub struct Fault {
     /// The index of the word that is meant, in the words of the line.
     pub word: usize,
-    /// The reason, to be read after the keyword's name: as the rest of a sentence (`expects <address> as argument`), or
-    /// after a colon (`<n>: 'abc' is not a whole number`) if it does not begin with a verb such as `expects`, `cannot`,
-    /// `is`, `may`.
+    /// The reason, to be read after the keyword's name: as the rest of a sentence (`expects <address> as argument`). If it
+    /// does not begin with a verb such as `expects`, `cannot`, `is`, `may`, it is read after a colon (`<n>: 'abc' is not a
+    /// whole number`).
     pub reason: String,
     /// Text to write instead.
     pub hint: Option<String>,
@@ -106,7 +106,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// A text with `$VAR` and `${VAR}` replaced by the environment's variables; those that are not set leave nothing.
+    /// A text with `$VAR` and `${VAR}` replaced by the environment's variables; those that are not set become empty.
     pub fn expand(&self, text: &'a str) -> Cow<'a, str> {
         match self.environment {
             Some(environment) => environment.expand(text),

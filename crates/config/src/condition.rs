@@ -6,7 +6,7 @@
 //! term = *"!" ( integer | "(" expression ")" | predicate [ "(" [ argument *( "," argument ) ] ")" ] )
 //! ```
 //!
-//! All is read before anything is evaluated; evaluation stops as soon as the answer is known. The empty text is false.
+//! All is parsed before any part is evaluated; evaluation stops as soon as the result is known. The empty text is false.
 
 use crate::environment::Environment;
 use crate::predicate::{self, Predicate};

@@ -10,7 +10,7 @@ pub struct Place {
     pub file: Arc<str>,
     /// The line's number, from 1; 0 when the place is no line.
     pub line: u32,
-    /// The line as it stands in the file; bytes that are not UTF-8 are `?`.
+    /// The line as it is in the file; bytes that are not UTF-8 are `?`.
     pub text: Arc<str>,
     /// The bytes of `text` at this place.
     pub span: Range<usize>,
@@ -117,7 +117,8 @@ impl Diagnostics {
     }
 }
 
-/// More are of no use to a reader, and a file of noise must not fill the memory. (HAProxy stops at 50 errors a file.)
+/// Most problems that are kept: more are of no use to a reader, and a file of noise must not fill the memory. (HAProxy
+/// stops at 50 errors a file.)
 pub const MAX_DIAGNOSTICS: usize = 500;
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub struct Keyword {
     pub name: &'static str,
     /// Names that HAProxy has dropped and that existing files still hold; they work with a warning.
     pub old_names: &'static [&'static str],
-    /// Sections in which it may stand.
+    /// Sections in which it is allowed.
     pub sections: Sections,
     /// Its arguments as the manual writes them: `<name> [if | unless <condition>]`.
     pub arguments: &'static str,
@@ -27,7 +27,7 @@ pub struct Keyword {
 /// The three kinds of keyword; there is no fourth.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// It has its effect.
+    /// Implemented, by this parser.
     Done(Parser),
     /// The same, and `no` or `default` before it takes it back ([`Scope::negated`]).
     Switch(Parser),
@@ -44,7 +44,7 @@ pub type Parser = fn(&mut Args<'_>, &mut Scope<'_>) -> Result<(), Fault>;
 
 /// State that a parser may see and change.
 pub struct Scope<'a> {
-    /// The section that the line stands in.
+    /// The section of the line.
     pub section: &'a mut Section,
     /// The named sections before it, without `defaults`.
     pub earlier: &'a [Section],
@@ -52,9 +52,9 @@ pub struct Scope<'a> {
     pub shared: &'a mut Settings,
     /// Warnings of this line: word and text.
     pub warnings: Vec<Fault>,
-    /// Whether `no` or `default` stands before the keyword.
+    /// Whether the keyword follows `no` or `default`.
     pub negated: bool,
-    /// The keyword's name as it stands in the table.
+    /// The keyword's entry in the table.
     pub keyword: &'static Keyword,
     /// Place of the line.
     pub place: Place,

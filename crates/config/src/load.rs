@@ -353,7 +353,7 @@ fn span_of(words: &[Word], meant: Range<usize>) -> Range<usize> {
     first.start..span(meant.end.saturating_sub(1)).end.max(first.end)
 }
 
-/// Whether HAProxy lets `no` and `default` stand before a keyword that has no effect here.
+/// Whether HAProxy allows `no` and `default` before a keyword that has no effect here.
 fn is_negatable(name: &str) -> bool {
     let switches = ["log", "busy-polling", "set-dumpable", "strict-limits", "insecure-fork-wanted", "numa-cpu-mapping"];
     name.starts_with("option ") || switches.contains(&name)

@@ -2,7 +2,7 @@
 
 use crate::args::Fault;
 
-/// The names nearest to a word, best first, at most three, none when nothing is near.
+/// The names nearest to a word, best first, at most three; empty when no name is near.
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let length = word.chars().count();
     let allowed = (length / 3).clamp(1, MAX_DISTANCE);
@@ -52,13 +52,13 @@ fn distance(a: &str, b: &str) -> usize {
     last[b.len()]
 }
 
-/// More names than this do not help.
+/// Most names in a suggestion: more do not help.
 const SUGGESTIONS: usize = 3;
 
-/// Farther names are other words, not mistyped ones.
+/// Largest distance: names farther away are other words, not mistyped ones.
 const MAX_DISTANCE: usize = 3;
 
-/// No keyword is longer; a long word costs no more than this.
+/// Most characters that are compared: no keyword is longer, and a long word costs no more than this.
 const MAX_CHARS: usize = 64;
 
 #[cfg(test)]

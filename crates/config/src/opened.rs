@@ -64,11 +64,11 @@ enum Side {
 
 /// The section that the next lines belong to.
 pub(crate) enum Target<'o> {
-    /// To no section.
+    /// No section.
     Outside,
-    /// To a section whose lines are skipped.
+    /// A section whose lines are skipped.
     Refused,
-    /// To this section.
+    /// This section.
     Section(&'o mut Section),
 }
 

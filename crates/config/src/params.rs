@@ -8,8 +8,8 @@ use std::collections::HashSet;
 
 /// A parameter of a line.
 ///
-/// A name that ends in `(` stands for every word that begins with it, such as `set-var(` for `set-var(txn.a)`: the parser finds
-/// the whole word as [`Args::taken`].
+/// A name that ends in `(` stands for every word that begins with it, such as `set-var(` for `set-var(txn.a)`. The parser
+/// finds the whole word as [`Args::taken`].
 #[derive(Debug)]
 pub struct Param<T: 'static> {
     /// Its keyword.
@@ -25,9 +25,9 @@ pub struct Param<T: 'static> {
 /// The three kinds of parameter; there is no fourth.
 #[derive(Debug)]
 pub enum ParamKind<T> {
-    /// It has its effect.
+    /// Implemented, by this parser.
     Done(ParamParser<T>),
-    /// It cannot change behaviour here, and the reason.
+    /// Accepted without effect, for this reason.
     Accepted(&'static str),
     /// Understood and not built: an error, with this reason or the name of a replacement.
     Refused(&'static str),

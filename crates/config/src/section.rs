@@ -105,7 +105,7 @@ impl Sections {
         self.0 & kind as u32 != 0
     }
 
-    /// Both sets.
+    /// The union of both sets.
     pub const fn or(self, other: Sections) -> Sections {
         Sections(self.0 | other.0)
     }

@@ -18,9 +18,9 @@ pub trait Setting: Any + Default + Send {
 /// Sections that may start with the settings of a `defaults` section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Heirs {
-    /// These kinds.
+    /// Kinds of the sections that may.
     pub kinds: Sections,
-    /// Of frontends and backends only the one or the other.
+    /// Whether, of frontends and backends, only the one or the other may.
     pub one_side: bool,
     /// The cause, for messages: `'tcp-request connection' rules`.
     pub because: &'static str,

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A token that cannot be decrypted gives an empty value, whatever the reason: an outsider does not learn how far the
-//! decryption came. With RSA1_5 that takes a key at random where there is none (RFC 7516 section 11.5), and still times may
-//! tell (RFC 8725 section 3.2): it has to be allowed explicitly.
+//! decryption came. With RSA1_5 that takes a key at random where there is none (RFC 7516 section 11.5). Still, times may
+//! tell (RFC 8725 section 3.2), so it has to be allowed explicitly.
 
 use crate::aes;
 use crate::allowed::Allowed;
@@ -246,7 +246,7 @@ fn unwrap_aes(bytes: usize, secret: &[u8], wrapped: &[u8]) -> Option<Vec<u8>> {
     Some(key)
 }
 
-/// With a digest by OAEP, else by PKCS #1 version 1.5.
+/// Unwraps by OAEP with a digest, else by PKCS #1 version 1.5.
 fn unwrap_rsa(key: &PKey<Private>, wrapped: &[u8], digest: Option<MessageDigest>) -> Result<Vec<u8>, ErrorStack> {
     let mut decrypter = Decrypter::new(key)?;
     match digest {

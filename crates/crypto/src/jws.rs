@@ -1,6 +1,6 @@
 //! Signatures of JSON Web Tokens in the compact form (RFC 7515 section 7.1): `jwt_verify`, `jwt_verify_cert`.
 //!
-//! The algorithm is the configuration's, not the token's: a rule that passes the token's own (`jwt_header_query('$.alg')`)
+//! The algorithm is the configuration's, not the token's. A rule that passes the token's own (`jwt_header_query('$.alg')`)
 //! must restrict it by a condition, as HAProxy's manual does.
 
 use crate::key::{Forbidden, Holds, Keyring, text};
@@ -219,7 +219,7 @@ fn with_rsa(hash: Hash, padding: Padding, key: &PKey<Public>, signed: &[u8], sig
     verifier.verify_oneshot(signature, signed)
 }
 
-/// The signature is two numbers of one length side by side (RFC 7518 section 3.4), which OpenSSL wants in ASN.1.
+/// Verifies a signature that is two numbers of one length side by side (RFC 7518 section 3.4); OpenSSL takes it in ASN.1.
 fn with_ecdsa(hash: Hash, key: &PKey<Public>, signed: &[u8], signature: &[u8]) -> Result<bool, ErrorStack> {
     let (curve, length) = hash.curve();
     let is_of_curve = key.ec_key()?.group().curve_name() == Some(curve);

@@ -5,7 +5,7 @@
 //! certificates in files are read while the configuration is, and never again.
 //!
 //! Invariants:
-//! * A secret that an expression is checked against is compared in a time that does not tell where it differs.
+//! * A secret that an expression is checked against is compared in a time that does not reveal where it differs.
 //! * A file that holds a public key is never taken for the secret of an HMAC, whatever algorithm a token names.
 //! * No content of a token makes a key valid that the configuration does not name for it.
 

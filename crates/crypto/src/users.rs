@@ -80,7 +80,7 @@ pub(crate) struct User {
 struct Memory {
     /// A digest of the last one that was right.
     right: Option<Digest>,
-    /// Digests of the last ones that were wrong.
+    /// Digests of the last wrong passwords.
     wrong: VecDeque<Digest>,
 }
 

@@ -1,6 +1,6 @@
 //! HTTP on the wire, without sockets: bytes in, values out, and back.
 //!
-//! `h1` is HTTP/1.0 and HTTP/1.1 (RFC 9112), `h2` is HTTP/2 (RFC 9113); `proxy_protocol` is the head that may stand in
+//! `h1` is HTTP/1.0 and HTTP/1.1 (RFC 9112), `h2` is HTTP/2 (RFC 9113). `proxy_protocol` is the head that may stand in
 //! front of a connection's first request. The meaning of a message is in `terse-message`, which knows no version; its
 //! handling is in `terse-proxy`, which does not know the version either.
 //!

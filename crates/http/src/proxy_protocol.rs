@@ -64,7 +64,7 @@ impl Announced {
     }
 }
 
-/// The value of [`kind::SSL`] where there is no TLS: no flags, and nothing verified.
+/// The value of [`kind::SSL`] where there is no TLS: no flags, and no verification.
 pub const NO_TLS: [u8; 5] = [0; 5];
 
 /// The types of fields that have a name here.
@@ -101,7 +101,7 @@ fn begins_alike(bytes: &[u8], start: &[u8]) -> bool {
     bytes[..common] == start[..common]
 }
 
-/// Both addresses in one family: IPv4 where both are, otherwise IPv4 as a part of IPv6.
+/// Converts both addresses to one family: IPv4 where both are, otherwise IPv4 as a part of IPv6.
 fn in_one_family((from, to): (SocketAddr, SocketAddr)) -> (SocketAddr, SocketAddr) {
     match (from, to) {
         (SocketAddr::V4(_), SocketAddr::V4(_)) | (SocketAddr::V6(_), SocketAddr::V6(_)) => (from, to),

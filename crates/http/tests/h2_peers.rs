@@ -225,7 +225,7 @@ fn names_by_index_and_coded_text_are_read_alike() {
     // Every byte that a value may hold, by the code.
     let all: Vec<u8> = (0x21..=0xff).filter(|byte| *byte != 0x7f).collect();
     for piece in all.chunks(8) {
-        // Bytes with long codes beside many with a short one: the encoder takes the shorter form.
+        // Bytes with long codes among many with a short one: the encoder takes the shorter form.
         Encoder::default().field(b"x-piece", &[piece, &b"e".repeat(200)].concat(), &mut block);
     }
     let length = (block.len() as u32).to_be_bytes();

@@ -395,7 +395,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// A request that HAProxy's reading takes is, as it is forwarded, one message for a reader that keeps to the RFC; and
+    /// A request that HAProxy's reading takes is, as it is forwarded, one message for a reader that keeps to the RFC.
     /// HAProxy's reading takes all that the RFC's takes.
     #[test]
     fn what_haproxys_reading_takes_is_one_message(

@@ -59,9 +59,9 @@ struct Inner {
 enum Body {
     /// The head has not been sent.
     NotYet,
-    /// There is none, whatever the script sends.
+    /// There is no body, whatever the script sends.
     None,
-    /// So many bytes may follow.
+    /// A body of which so many bytes may follow.
     Exact(u64),
     Chunked,
 }

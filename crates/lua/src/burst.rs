@@ -64,7 +64,7 @@ fn too_long() -> String {
     format!("{}execution timeout", PLACE.with_borrow(|place| place.clone().unwrap_or_default()))
 }
 
-/// Whether the stretch has been going on for long enough to let other tasks run.
+/// Whether the stretch has been running for so long that other tasks should run.
 pub(crate) fn is_long() -> bool {
     BURST.get().begin.is_some_and(|begin| begin.elapsed() >= TURN)
 }

@@ -1,7 +1,7 @@
 //! The class `HTTPClient` (`core.httpclient`): requests of a script's own. Each has a connection of its own.
 //!
-//! Failures give a response too, as in HAProxy: 503 where no connection can be made, 504 where the server is silent for too
-//! long, 502 where its bytes are no response.
+//! Failures give a response too, as in HAProxy. It is 503 where no connection can be made, 504 where the server is silent
+//! for too long, 502 where its bytes are no response.
 
 use crate::http;
 use crate::run::may_wait;

@@ -329,7 +329,7 @@ fn unknown(args: &Args<'_>, what: &str, name: &str) -> Fault {
         .hint(format!("no script that is loaded has registered it by 'core.register_{what}'"))
 }
 
-/// A function that runs beside traffic.
+/// A function that runs independently of traffic.
 pub(crate) struct Task {
     pub(crate) callable: Callable,
     pub(crate) args: mlua::MultiValue,

@@ -37,9 +37,9 @@ pub(crate) struct Run {
 /// Time limits of a call, without the time in which it waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// In all.
+    /// Limit of the whole call.
     pub(crate) total: Option<Duration>,
-    /// In one stretch, without yielding to other tasks.
+    /// Limit of a stretch, without yielding to other tasks.
     pub(crate) burst: Option<Duration>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Limits {
 pub(crate) enum Failure {
     /// The script has ended itself.
     Ended(Ended),
-    /// It has an error: place and reason.
+    /// The call has an error: place and reason.
     Wrong(String),
 }
 
@@ -82,7 +82,7 @@ impl Run {
         Ok(Run { thread, _lua: callable.lua.clone(), limits, spent: Duration::ZERO })
     }
 
-    /// Lets it go on until it ends or waits, or its time is over.
+    /// Runs it until it ends or waits, or its time is over.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<MultiValue, Failure>> {
         let begin = Instant::now();
         let left = self.limits.total.map(|total| total.saturating_sub(self.spent));
@@ -136,7 +136,7 @@ pub(crate) fn is_end(error: &mlua::Error) -> bool {
     cause(error).downcast_ref::<Ended>().is_some()
 }
 
-/// The error of a function of ours, within all that Lua has put round it.
+/// The error of a function of this crate, within all that Lua has put round it.
 fn cause(error: &mlua::Error) -> &mlua::Error {
     match error {
         mlua::Error::CallbackError { cause: within, .. } | mlua::Error::WithContext { cause: within, .. } => cause(within),
@@ -158,8 +158,8 @@ pub(crate) fn told(error: &mlua::Error) -> String {
     innermost.lines().next().unwrap_or_default().to_owned()
 }
 
-/// The first line of a script in the traceback of an error of a function of ours. Text in brackets is no script, and tail
-/// calls have no line.
+/// The first line of a script in the traceback of an error of a function of this crate. Text in brackets is no script, and
+/// tail calls have no line.
 fn place(traceback: &str) -> String {
     let mut lines = traceback.lines().map(str::trim).filter(|line| !line.starts_with('['));
     match lines.find_map(|line| line.split_once(": in ")) {

@@ -49,7 +49,7 @@ impl Conversation {
     /// Sends the script's output to its end.
     fn poll_finish(&self, cx: &mut Context<'_>) -> Poll<()> {
         match self {
-            // The proxy knows the end of the response, and that its connection is of no further use.
+            // The proxy knows the end of the response, and that its connection is no longer needed.
             Conversation::Http(http) => http.poll_flush(cx).map(drop),
             Conversation::Bytes(wire) => wire.poll_finish(cx),
         }

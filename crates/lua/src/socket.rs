@@ -1,6 +1,6 @@
 //! The class `Socket` (`core.tcp`): connections that a script makes. Its interface is LuaSocket's, as far as HAProxy has it.
 //!
-//! TLS is spoken by a task of the worker, between the server's socket and an end of a socket pair; the script has the other
+//! TLS is spoken by a task of the worker, between the server's socket and an end of a socket pair. The script has the other
 //! end. The task is needed because a TLS connection belongs to a worker, and values of Lua to none.
 
 use crate::guard;
@@ -43,7 +43,7 @@ struct Held {
 
 impl UserData for Handle {}
 
-/// Makes connections secure that scripts make: as in HAProxy, no certificate is looked at.
+/// Connector of the connections that scripts make: as in HAProxy, no certificate is verified.
 static CONNECTOR: OnceLock<Option<Arc<Connector>>> = OnceLock::new();
 
 /// Puts the class into a state, and `core.tcp`.
@@ -231,10 +231,10 @@ struct Pump {
 }
 
 impl Pump {
-    /// Until one of the two has closed.
+    /// Runs until one of the two has closed.
     async fn between(secured: Secured, plain: UnixStream) {
         let mut pump = Pump { secured, plain, down: Default::default(), up: Default::default() };
-        // Whichever ends first ends both: a script that has closed wants no more, and a server that has closed has sent
+        // Whichever ends first ends both: a script that has closed reads no more, and a server that has closed has sent
         // all.
         let _ = poll_fn(|cx| pump.poll(cx)).await;
         let rest = async {

@@ -112,8 +112,8 @@ impl Wire {
         poll_fn(|cx| self.poll_flush(cx)).await
     }
 
-    /// Sends the waiting bytes, ends the sending side, and drops received bytes until the other side has ended too: to
-    /// close before that would be to lose bytes that are on their way.
+    /// Sends the waiting bytes, ends the sending side, and drops received bytes until the other side has ended too. To
+    /// close before that would lose bytes that are on their way.
     pub(crate) fn poll_finish(&self, cx: &mut Context<'_>) -> Poll<()> {
         if ready!(self.poll_flush(cx)).is_err() {
             return Poll::Ready(());

@@ -2,7 +2,7 @@
 //!
 //! A head is parsed once and usually sent on with few changes. So the buffer keeps each field as the line `name: value CR
 //! LF`, in the order of arrival. [`Fields::write_to`] copies runs of untouched lines at once: a head without edits is a
-//! single `memcpy`. An edited or added field is appended to the buffer as a new line and the index points there; a removed
+//! single `memcpy`. An edited or added field is appended to the buffer as a new line and the index points there. A removed
 //! field is only taken out of the index.
 
 use crate::name::{FieldName, Known, KnownSet, is_token};
@@ -50,8 +50,8 @@ impl Fields {
         self.seen = others.seen;
     }
 
-    /// Adds the field whose name and value lie at these places of a head, in the order of the head, which [`Fields::load`] takes
-    /// when all of its fields were found.
+    /// Adds the field whose name and value lie at these places of a head. Fields are added in the order of the head, which
+    /// [`Fields::load`] takes when all of them were found.
     pub fn index_line(&mut self, head: &[u8], name: Range<usize>, value: Range<usize>) {
         debug_assert!(name.end <= value.start && value.end <= head.len());
         let (known, bit) = Known::with_bit(&head[name.clone()]);
@@ -173,7 +173,7 @@ impl Fields {
         }
     }
 
-    /// The same for a name that was looked at before.
+    /// The same for a name that was checked before.
     pub fn push_named(&mut self, name: &FieldName, value: &[u8]) {
         let field = self.append_valid(name.bytes(), name.with_bit(), value);
         self.index.push(field);
@@ -185,7 +185,7 @@ impl Fields {
         self.push(name, value);
     }
 
-    /// The same for a name that was looked at before.
+    /// The same for a name that was checked before.
     pub fn set_named(&mut self, name: &FieldName, value: &[u8]) {
         self.remove_named(name);
         self.push_named(name, value);
@@ -205,7 +205,7 @@ impl Fields {
         self.remove_of(Known::with_bit(name), name)
     }
 
-    /// The same for a name that was looked at before.
+    /// The same for a name that was checked before.
     pub fn remove_named(&mut self, name: &FieldName) -> usize {
         self.remove_of(name.with_bit(), name.bytes())
     }
@@ -284,8 +284,8 @@ impl Fields {
     }
 
     fn append_valid(&mut self, name: &[u8], (known, bit): (Known, u64), value: &[u8]) -> Field {
-        // The lines before must end where this one begins, or a run could not be told from a gap: lines added here always carry
-        // their own CR LF, and a loaded head ends with one.
+        // The lines before must end where this one begins, or a run could not be told from a gap. Lines added here always
+        // carry their own CR LF, and a loaded head ends with one.
         let start = self.bytes.len();
         self.bytes.reserve(name.len() + value.len() + 4);
         self.bytes.extend_from_slice(name);

@@ -17,7 +17,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// As logs write it: `HTTP/1.1`.
+    /// Name of the version in logs: `HTTP/1.1`.
     pub const fn name(self) -> &'static str {
         match self {
             Version::Http10 => "HTTP/1.0",
@@ -33,7 +33,7 @@ pub enum BodyLength {
     /// There is no body, and none may be sent (a request without one; 1xx, 204, 304; a response to HEAD).
     #[default]
     None,
-    /// So many bytes.
+    /// A length of so many bytes.
     Exact(u64),
     /// No length is known, and its framing marks the end: chunks, or DATA frames.
     Framed,
@@ -52,7 +52,7 @@ pub struct Request {
     pub body: BodyLength,
     /// Its head was unsure of the body's end: no other message may follow on its connection (RFC 9112 section 6.1).
     pub must_close: bool,
-    /// It is meant for a proxy, and its fields for proxies are for us (RFC 9110 section 11.7).
+    /// Whether the request is meant for a proxy, and its fields for proxies are for this one (RFC 9110 section 11.7).
     pub to_proxy: bool,
     method: Range<usize>,
     target: Range<usize>,
@@ -82,7 +82,7 @@ impl Request {
         &self.fields.bytes()[self.method.clone()]
     }
 
-    /// The target as it stands in the first line: origin form, absolute form, authority form or `*` (RFC 9112 section 3.2).
+    /// The target of the first line: origin form, absolute form, authority form or `*` (RFC 9112 section 3.2).
     pub fn target(&self) -> &[u8] {
         &self.fields.bytes()[self.target.clone()]
     }

@@ -121,8 +121,8 @@ fn says(fields: &Fields, option: &[u8]) -> bool {
     fields.every(Known::Connection).any(|value| list::has_token(value, option))
 }
 
-/// Whether a request that changes the protocol asks for WebSocket and has no key for it, without which no server may accept
-/// (RFC 6455 section 4.2.1).
+/// Whether a request that changes the protocol asks for WebSocket and has no key for it. Without the key no server may
+/// accept (RFC 6455 section 4.2.1).
 pub fn lacks_websocket_key(asked: &Fields) -> bool {
     names_websocket(asked) && asked.get(WEBSOCKET_KEY).is_none()
 }
@@ -201,7 +201,7 @@ const HOP: KnownSet = KnownSet::of(&[Known::Connection, Known::KeepAlive, Known:
 const MAX_NAMED: usize = 16;
 
 /// Whether a field may be named in `Connection`. Fields without which the message would mean something else stay, even if
-/// named (CVE-2021-40346 and its kin).
+/// named (CVE-2021-40346 and its like).
 fn may_be_named(name: &[u8]) -> bool {
     !matches!(
         Known::of(name),
@@ -221,7 +221,7 @@ fn may_be_named(name: &[u8]) -> bool {
     )
 }
 
-/// Of `TE`, only `trailers` may travel: transfer codings are this hop's (RFC 9110 section 10.1.4).
+/// Reduces `TE` to `trailers`: transfer codings are this hop's (RFC 9110 section 10.1.4).
 fn take_te(fields: &mut Fields) {
     if fields.has(Known::Te) {
         let trailers = fields.every(Known::Te).any(|v| list::has_token(v, b"trailers"));

@@ -5,8 +5,8 @@
 //!
 //! Invariants:
 //! * A head owns one buffer of bytes; its fields are places in it. Reading a field never allocates.
-//! * Bytes put into a head by [`Fields::push`] and its siblings cannot contain CR, LF or NUL: they are replaced by blanks, so no
-//!   rule of a configuration can split a message (RFC 9110 section 5.5).
+//! * Bytes put into a head by [`Fields::push`] and its siblings cannot contain CR, LF or NUL. They are replaced by blanks,
+//!   so no rule of a configuration can split a message (RFC 9110 section 5.5).
 
 pub mod abort;
 pub mod fields;

@@ -26,7 +26,7 @@ macro_rules! known {
                 (if known { candidate } else { Known::Other }, 1 << place)
             }
 
-            /// The bit that tells large letters from small ones, at each letter of the name.
+            /// The bit that distinguishes large letters from small ones, at each letter of the name.
             const fn letters(self) -> &'static [u8] {
                 match self {
                     Known::Other => b"",
@@ -157,7 +157,7 @@ known! {
 pub struct KnownSet(u64);
 
 impl KnownSet {
-    /// These names.
+    /// The set of these names.
     pub const fn of(names: &[Known]) -> KnownSet {
         let (mut bits, mut i) = (0, 0);
         while i < names.len() {
@@ -172,7 +172,7 @@ impl KnownSet {
         KnownSet(bit(name))
     }
 
-    /// These names and those of another set.
+    /// The union of this set and another.
     pub const fn with(self, more: KnownSet) -> KnownSet {
         KnownSet(self.0 | more.0)
     }
@@ -191,14 +191,14 @@ pub struct FieldName {
 }
 
 impl FieldName {
-    /// That name; `None` when it is no token (RFC 9110 section 5.1) and so no field's.
+    /// Checks a name; `None` when it is no token (RFC 9110 section 5.1) and so no field's.
     pub fn new(name: &[u8]) -> Option<FieldName> {
         let valid = !name.is_empty() && name.iter().all(|&b| is_token(b));
         let (known, bit) = Known::with_bit(name);
         valid.then(|| FieldName { bytes: name.into(), known, bit })
     }
 
-    /// As it was written.
+    /// The name as it was written.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

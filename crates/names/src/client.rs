@@ -7,7 +7,7 @@
 //!                                       -> an error: the last one counts ----------------------------------+
 //! ```
 //!
-//! A task that needs the result of a question in flight waits for that answer: a question is in flight once, however many
+//! A task that needs the result of a question in flight waits for that answer. A question is in flight once, however many
 //! tasks ask it.
 
 use crate::counters::{COUNTS, Count};
@@ -45,20 +45,20 @@ type Outcome = OnceCell<Result<Answered, Status>>;
 struct Share<'a> {
     resolvers: &'a Resolvers,
     key: (String, Kind),
-    /// There until the share is dropped.
+    /// Set until the share is dropped.
     outcome: Option<Arc<Outcome>>,
 }
 
 /// Families of the wanted addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Families {
-    /// Those of IPv4, and without one those of IPv6.
+    /// Addresses of IPv4, and without one those of IPv6.
     V4First,
-    /// Those of IPv6, and without one those of IPv4.
+    /// Addresses of IPv6, and without one those of IPv4.
     V6First,
-    /// Of IPv4 alone.
+    /// Addresses of IPv4 alone.
     V4,
-    /// Of IPv6 alone.
+    /// Addresses of IPv6 alone.
     V6,
 }
 
@@ -71,7 +71,7 @@ pub enum Status {
     Refused,
     /// No name server answers.
     Timeout,
-    /// Anything else.
+    /// Any other reason.
     Other,
 }
 
@@ -337,7 +337,7 @@ mod tests {
         }
     }
 
-    /// A section at work, as [`crate::run`] lets it work.
+    /// A section at work, as under [`crate::run`].
     fn at_work(settings: ResolversSettings) -> Arc<Resolvers> {
         let resolvers = Resolvers::new("r", settings, FamilySettings { accepted: Some((true, true)) });
         tokio::spawn(resolvers.clone().serve());
@@ -642,7 +642,7 @@ mod tests {
         assert_eq!((&found.answer.addresses, counted(&resolvers, "sent")), (&vec![IpAddr::from([10, 0, 0, 7])], 3));
     }
 
-    /// Over TCP, too, one connection has many questions, and another one follows when it ends.
+    /// Many questions over one TCP connection, and another connection when it ends.
     #[tokio::test]
     async fn a_connection_has_many_questions() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -689,7 +689,7 @@ mod tests {
         }
     }
 
-    /// Without TCP, the truncated answer of a service counts; that of addresses does not.
+    /// The truncated answer of a service counts without TCP; that of addresses does not.
     #[tokio::test]
     async fn what_was_cut_counts_for_services() {
         let (socket, address) = bound().await;

@@ -14,7 +14,7 @@ pub(crate) struct Known(Mutex<HashMap<(String, Families), Found>>);
 #[derive(Clone, Debug)]
 struct Found {
     until: Instant,
-    /// In the order of [`crate::records`]; each request gets the next one. Without any the name was not found.
+    /// Addresses in the order of [`crate::records`]; each request gets the next one. Empty: the name was not found.
     addresses: Vec<IpAddr>,
     next: usize,
 }

@@ -9,7 +9,7 @@
 //! * A name server costs one descriptor for datagrams and one for a connection, however many questions are asked.
 //! * A question has a random number of its own among those that are in flight. A message that fits no question is counted
 //!   and dropped.
-//! * After messages that fit no question, the socket is exchanged for another port as soon as no question waits for it: an
+//! * After messages that fit no question, the socket is exchanged for another port as soon as no question waits for it. An
 //!   attacker that guesses numbers begins again.
 
 use crate::counters::{Count, Counters};
@@ -324,8 +324,8 @@ impl Line {
         }
     }
 
-    /// Writes a question. On a stream a message's length stands before it (RFC 1035 section 4.2.2). False: the connection
-    /// is of no use any more.
+    /// Writes a question. On a stream it follows its length (RFC 1035 section 4.2.2). False: the connection is of no
+    /// further use.
     async fn write(&self, order: Order, stream: &mut TcpStream, flight: &mut Flight) -> bool {
         if order.reply.is_closed() {
             return true;
@@ -449,7 +449,7 @@ fn random_id() -> u16 {
 /// Questions in flight to a name server, on each of its two sockets: a guess hits one of so many numbers.
 pub(crate) const MOST_IN_FLIGHT: usize = 4096;
 
-/// With [`MOST_IN_FLIGHT`] of 65,536 numbers taken, so many tries find a free one.
+/// Tries to find a free number: enough with [`MOST_IN_FLIGHT`] of 65,536 numbers taken.
 const NUMBER_TRIES: usize = 100;
 
 /// Messages that fit no question before a socket is exchanged at once: these are guesses.

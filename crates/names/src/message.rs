@@ -45,13 +45,13 @@ pub(crate) struct Service {
 /// Problem of a received message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum Problem {
-    /// It does not belong to the question.
+    /// The message does not belong to the question.
     #[error("not an answer to this question")]
     Foreign,
-    /// It cannot be read.
+    /// The message cannot be read.
     #[error("malformed")]
     Malformed,
-    /// It was cut.
+    /// The message was truncated.
     #[error("truncated")]
     Truncated,
     /// There is no such name.
@@ -60,10 +60,10 @@ pub(crate) enum Problem {
     /// The name server does not want to answer.
     #[error("refused")]
     Refused,
-    /// It names no record of the kind that was asked for.
+    /// The message has no record of the kind that was asked for.
     #[error("no record")]
     Empty,
-    /// It names an alias, and no record at its target.
+    /// The message names an alias, and no record at its target.
     #[error("an alias that leads nowhere")]
     DeadAlias,
     /// Any other error.
@@ -187,7 +187,7 @@ pub(crate) fn normal(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
 
-/// Records of one section of an answer that are looked at.
+/// Most records of a section of an answer that are read.
 const MOST_RECORDS: usize = 4096;
 
 #[cfg(test)]

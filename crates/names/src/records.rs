@@ -218,7 +218,7 @@ impl Services {
         }
     }
 
-    /// Those that count, in order.
+    /// The places that count, in order.
     pub(crate) fn places(&self) -> &[Site] {
         &self.places
     }

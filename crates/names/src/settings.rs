@@ -12,7 +12,7 @@ pub struct ResolversSettings {
     pub servers: Vec<NameServer>,
     /// `resolve_retries`: questions before the name is given up, 3.
     pub retries: u32,
-    /// `timeout resolve`: between two looks at a name, 1 s.
+    /// `timeout resolve`: time between two questions for a name, 1 s.
     pub interval: Duration,
     /// `timeout retry`: time limit of an answer, 1 s.
     pub patience: Duration,

@@ -218,7 +218,7 @@ impl Key {
 }
 
 impl Name {
-    /// Lets servers go that were removed, or have got another name.
+    /// Removes servers from a name that were removed, or have got another name.
     fn let_go(&mut self, key: &Key) {
         match &mut self.bearers {
             Bearers::Addresses(_, members) => members.retain(|member| {

@@ -12,8 +12,8 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use terse_config::{Args, Fault, Keyword, Kind, Scope, SectionKind, Sections, Setting};
 
-/// A named test. Lines of the same name are alternatives, and those that follow a rule count for that rule too: so a condition
-/// holds the ACL, and the ACL a list that only grows while the configuration loads.
+/// A named test. Lines of the same name are alternatives, and those that follow a rule count for that rule too. So a
+/// condition holds the ACL, and the ACL a list that only grows while the configuration loads.
 #[derive(Default)]
 pub struct Acl {
     first: OnceLock<Box<Line>>,

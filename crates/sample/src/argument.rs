@@ -52,7 +52,7 @@ pub enum ParamKind {
 /// An argument, as compiled.
 #[derive(Clone, Debug, Default)]
 pub enum Arg {
-    /// Not given, or given as an empty text.
+    /// An argument that is missing or empty.
     #[default]
     None,
     /// A number: also of times and sizes.

@@ -109,8 +109,8 @@ fn digits(n: i64, room: &mut [u8; DIGITS]) -> &[u8] {
     &room[at..]
 }
 
-/// The number at the start of a text, 0 when it does not begin with a number, held at the ends of 64 bits; `None` for an
-/// empty text.
+/// The number at the start of a text, held at the ends of 64 bits. It is 0 when the text does not begin with a number;
+/// `None` for an empty text.
 pub fn leading_int(text: &[u8]) -> Option<i64> {
     let (&first, _) = text.split_first()?;
     let (negative, digits) = match first {
@@ -146,7 +146,7 @@ pub fn parse_addr(text: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// The address in an operator's text, in a file or on the stats socket: with a port or without, and nothing else.
+/// The address in an operator's text, in a file or on the stats socket: with a port or without, and no other text.
 pub fn whole_addr(text: &[u8]) -> Option<IpAddr> {
     let address = parse_addr(text)?;
     let is_whole = match memchr::memchr(b':', text) {
@@ -157,7 +157,7 @@ pub fn whole_addr(text: &[u8]) -> Option<IpAddr> {
     is_whole.then_some(address)
 }
 
-/// An address, nothing else in the text.
+/// An address without any other text.
 pub fn exact_addr(text: &[u8]) -> Option<IpAddr> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }

@@ -1,6 +1,6 @@
 //! Operations on numbers, one after the other: `add(txn.a),add(txn.b),mul(2)`.
 //!
-//! Between two of them no value is made and no scope is looked up: a chain reads its operands from a single source, and a
+//! Between two of them no value is made and no scope is looked up. A chain reads its operands from a single source, and a
 //! step is a call and a look-up by index. Where the source changes, another chain begins.
 
 use crate::argument::Arg;

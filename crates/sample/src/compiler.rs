@@ -29,7 +29,7 @@ pub struct Compiler<'a> {
 }
 
 impl<'a> Compiler<'a> {
-    /// For a line of a section.
+    /// A compiler for a line of a section.
     pub fn new(scope: &'a mut Scope<'_>, have: Needs) -> Compiler<'a> {
         Compiler {
             registry: scope.shared.entry(),

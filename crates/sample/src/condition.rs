@@ -78,7 +78,7 @@ impl Condition {
 
     /// Whether it may hold, where the data of some terms is not the real one: terms with one of these needs are in doubt.
     pub fn may_hold(&self, env: &Env<'_>, doubtful: Needs) -> bool {
-        // A term in doubt counts as the result that lets the condition hold.
+        // A term in doubt counts as the result with which the condition holds.
         let passes = |t: &Term| {
             if t.acl.needs().has_any(doubtful) { self.positive } else { t.acl.eval(env, t.have) != t.negated }
         };
@@ -86,7 +86,7 @@ impl Condition {
     }
 
     /// Whether it holds, while more bytes may come; `None` when those decide. A term in doubt ends its row as a term that
-    /// fails does: the terms after it are not evaluated, so that a hello is waited for whatever the rest of the row is. A
+    /// fails does. The terms after it are not evaluated, so that a hello is waited for whatever the rest of the row is. A
     /// row that holds ends the condition.
     pub fn judge(&self, env: &Env<'_>, doubt: &Doubt) -> Option<bool> {
         let mut certain = true;

@@ -1,4 +1,4 @@
-//! The converters that need nothing but their value, their arguments and variables.
+//! The converters that need only their value, their arguments and variables.
 
 #![allow(clippy::ptr_arg, reason = "checks of arguments share one signature, and some of them add arguments")]
 

@@ -57,7 +57,7 @@ pub struct Now {
 }
 
 impl<'a> Env<'a> {
-    /// An environment with nothing but the world: that of `global`.
+    /// An environment with only the world: that of `global`.
     pub fn bare(world: &'a dyn World) -> Env<'a> {
         Env { request: None, response: None, client: None, local: None, vars: Vars::default(), world, doubt: None, facts: &() }
     }

@@ -70,7 +70,7 @@ impl Expr {
         !self.steps.is_empty()
     }
 
-    /// As it was written.
+    /// The expression as it was written.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -1,4 +1,4 @@
-//! Fetches that need nothing but an [`crate::Env`].
+//! Fetches that need only an [`crate::Env`].
 
 #![allow(clippy::ptr_arg, reason = "checks of arguments share one signature, and some of them add arguments")]
 

@@ -6,7 +6,7 @@
 //! expressions and aliases in it.
 //!
 //! Invariants:
-//! * This crate holds the frame and the values that an `Env` alone can give; every other crate brings its own [`Fetch`]es,
+//! * This crate holds the frame and the values that an `Env` alone can give. Every other crate brings its own [`Fetch`]es,
 //!   [`Converter`]s and [`Alias`]es as tables, and the program joins them in the [`Registry`].
 //! * No name is looked up while a request runs: functions are pointers, variables are slots, known header names are one byte.
 //! * Evaluation is total: it returns a value or none, never an error, and it never panics.

@@ -49,7 +49,7 @@ enum Item {
     Alias(AliasKind, Options),
 }
 
-/// Aliases that need nothing but an [`Env`].
+/// Aliases that need only an [`Env`].
 pub(crate) const ALIASES: &[Alias] = &[
     Alias::text("ci", "The client's address.", |env| env.client.map(|a| Value::Addr(a.ip()))),
     Alias::number("cp", "The client's port.", |env| env.client.map(|a| Value::Int(a.port().into()))).digits(4),

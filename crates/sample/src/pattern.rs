@@ -65,9 +65,9 @@ pub enum Matching {
     Str,
     /// `sub`: one of the strings is in it.
     Sub,
-    /// `dir`: one of the strings stands between its slashes.
+    /// `dir`: one of the strings is between its slashes.
     Dir,
-    /// `dom`: one of the strings stands between its dots.
+    /// `dom`: one of the strings is between its dots.
     Dom,
     /// `end`: it ends with one of the strings.
     End,
@@ -77,7 +77,7 @@ pub enum Matching {
     Reg,
     /// `regm`: the same, and the value of a map is a template for its groups' matches.
     Regm,
-    /// It is one of the methods; the default for methods.
+    /// Method that is one of the strings; the default for methods.
     Method,
 }
 

@@ -67,7 +67,7 @@ fn entry(types: &str, summary: &str, reason: Option<&str>) -> String {
     }
 }
 
-/// `(<string>[,<integer>])`, or nothing.
+/// `(<string>[,<integer>])`, or an empty text.
 fn parameters(params: &[Param]) -> String {
     let Some((first, rest)) = params.split_first() else { return String::new() };
     let mut out = String::from("(");

@@ -26,9 +26,9 @@ pub enum Regexp {
 /// Match of an expression and its groups.
 #[derive(Debug)]
 pub enum Groups<'t> {
-    /// Of the linear engine.
+    /// Captures of the linear engine.
     Linear(Captures<'t>),
-    /// Of the backtracking engine: the text, and the places in it.
+    /// Matches of the backtracking engine: the text, and the places in it.
     Backtracking(&'t [u8], SmallVec<[Option<Range<usize>>; 10]>),
 }
 
@@ -140,7 +140,7 @@ pub const REGEX_BYTES: usize = 10 << 20;
 /// The most memory that the matching of an expression keeps, for each worker; more makes it slower, not wrong.
 pub const REGEX_CACHE_BYTES: usize = 2 << 20;
 
-/// Appends a template in which `\0` to `\9` stand for the matches of the groups, and `\xHH` for a byte; a group without a
+/// Appends a template in which `\0` to `\9` stand for the matches of the groups, and `\xHH` for a byte. A group without a
 /// match is empty.
 pub fn expand(template: &[u8], groups: &Groups<'_>, out: &mut impl Extend<u8>) {
     let mut rest = template;

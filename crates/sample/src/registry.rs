@@ -185,7 +185,7 @@ pub struct Registry {
 /// the fetch, converter or action finds it, once the configuration is complete.
 #[derive(Clone)]
 pub struct Reference {
-    /// The object, which stands in the arguments as well, and is filled when the name is found.
+    /// The object, which is in the arguments as well, and is filled when the name is found.
     pub to: Arc<dyn Any + Send + Sync>,
     /// Place of the name.
     pub place: Place,

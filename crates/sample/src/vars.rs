@@ -40,7 +40,7 @@ pub enum VarScope {
     /// `check`: one health check.
     Check,
     /// `psess`, `ptxn`, `preq`, `pres`: those of the stream that this stream was made for. HAProxy makes such streams for
-    /// its agents and for Lua; here no stream has a parent, so they are never there, as in an ordinary stream of HAProxy's.
+    /// its agents and for Lua. Here no stream has a parent, so they are never there, as in an ordinary stream of HAProxy's.
     Parent,
 }
 

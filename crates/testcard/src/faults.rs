@@ -1,4 +1,4 @@
-//! Faults of the card: a file with a word and a number from 0 to 1 in each line, the part of all jobs that fail that way.
+//! Faults of the card, from a file. Each line has a word and a number from 0 to 1, the part of all jobs that fail that way.
 //!
 //! ```text
 //! seed 7        other dice

@@ -340,8 +340,8 @@ fn first(
     context.set_session_cache_size(i32::try_from(global.cache_size).unwrap_or(i32::MAX));
     raw::on_missing_session(&mut context, || bump(&COUNTERS.cache_misses));
     raw::set_session_lifetime(&mut context, u32::try_from(global.lifetime.as_secs()).unwrap_or(u32::MAX));
-    // OpenSSL makes room for the extensions of a hello by this context's list, before another context takes its place: no
-    // context may have more extensions of its own than this one, or OpenSSL would look past that room.
+    // OpenSSL makes room for the extensions of a hello by this context's list, before another context takes its place. So
+    // no context may have more extensions of its own than this one, or OpenSSL would look past that room.
     let silent = |_: &mut SslRef, _: ExtensionContext, _: Option<(usize, &X509Ref)>| Ok(None::<Vec<u8>>);
     let added = context.add_custom_ext(TIMESTAMPS, timestamped(), silent, |_, _, _, _| Ok(()));
     added.map_err(|_| Unusable("OpenSSL takes no timestamps of certificates".into()))?;
@@ -388,8 +388,8 @@ pub(crate) fn choice(own: &Own, terms: &Terms<'_>, certificates: &[&Certificate]
                 .filter_map(|rsa| Some(rsa.key.as_ref()?.bits()))
                 .max();
             if let Some(dh) = dh_parameters(bits.unwrap_or_default().min(global.dh_bits)) {
-                // Where the security level takes no so weak ones, as `tune.ssl.default-dh-param 1024`, clients get other
-                // key exchanges.
+                // Where the security level refuses weak parameters, such as `tune.ssl.default-dh-param 1024`, clients get
+                // other key exchanges.
                 let _ = context.set_tmp_dh(&dh);
             }
         }

@@ -15,7 +15,7 @@ pub fn parse(list: &str) -> Result<Vec<Box<str>>, String> {
     list.split(',').map(check).collect()
 }
 
-/// On the wire.
+/// Encodes the names as on the wire.
 pub(crate) fn wire<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for name in names {

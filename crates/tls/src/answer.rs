@@ -45,7 +45,7 @@ impl CertificateId {
         Some(CertificateId(der::encode(SEQUENCE, &id)))
     }
 
-    /// In digits, as commands write it.
+    /// Hexadecimal digits of the identifier, as commands write it.
     pub(crate) fn hex(&self) -> String {
         hex(&self.0, false)
     }
@@ -67,7 +67,7 @@ impl CertificateId {
 pub(crate) struct Answer {
     /// Identifier of its certificate.
     pub(crate) id: CertificateId,
-    /// In DER.
+    /// The answer in DER.
     pub(crate) der: Vec<u8>,
     single: Single,
 }
@@ -161,7 +161,7 @@ fn single(der: &[u8]) -> Option<(CertificateId, Single)> {
     let bytes = first(der::elements(&response).nth(1)?.content)?;
     let basic = first(der::elements(&bytes).nth(1).filter(|octets| octets.tag == OCTETS)?.content)?;
     let data = first(&basic)?;
-    // Before the list of responses stand parts with other tags: a version, the responder, a time.
+    // Parts with other tags precede the list of responses: a version, the responder, a time.
     let list = der::elements(&data).find(|part| part.tag == SEQUENCE)?;
     let mut responses = der::elements(list.content);
     let one = responses.next()?;

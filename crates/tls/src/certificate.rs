@@ -44,12 +44,12 @@ pub(crate) struct Certificate {
     pub(crate) sources: Sources,
 }
 
-/// Whether a certificate is of use without its key.
+/// Use of a certificate, which decides whether it needs its key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Keyed {
-    /// It is shown.
+    /// The certificate is shown, so its key is required.
     Always,
-    /// It verifies tokens.
+    /// The certificate may only verify tokens, so its key may be missing.
     AtWill,
 }
 
@@ -82,7 +82,7 @@ impl fmt::Debug for Certificate {
     }
 }
 
-/// Reason why a file is of no use. The text names the file and the reason, and never any of its content.
+/// Reason why a file cannot be used. The text names the file and the reason, and never any of its content.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Unusable(pub(crate) String);
 
@@ -172,7 +172,8 @@ impl Certificate {
         issued_by(&self.leaf, &self.chain, self.issuer.as_ref()).ok_or_else(ErrorStack::get)
     }
 
-    /// The answer about its state that stands beside it; an error where that is none, or one about another certificate.
+    /// The answer about its state in the file beside it; an error where that is no answer, or one about another
+    /// certificate.
     pub(crate) fn answer(&self) -> Option<Result<Answer, Unusable>> {
         let answer = Answer::parse(self.ocsp.clone()?);
         Some(answer.and_then(|answer| match self.id() {
@@ -181,7 +182,7 @@ impl Certificate {
         }))
     }
 
-    /// Why clients are not given the answer that stands beside it, where there is one.
+    /// Reason why clients are not given the answer in the file beside it, where there is one.
     pub(crate) fn answer_fault(&self, now_s: i64) -> Option<Unusable> {
         let fresh = Answer::fresh(self.ocsp.clone()?, now_s);
         fresh.and_then(|_| self.answer().transpose()).err()

@@ -1,6 +1,6 @@
 //! TLS to servers: the compiled form of a `server` line's TLS settings.
 //!
-//! A single session of before is kept for each server, with the name that it was made under: the next connection that asks
+//! A single session of before is kept for each server, with the name that it was made under. The next connection that asks
 //! for this name offers it.
 
 use crate::certificate::Unusable;
@@ -245,13 +245,13 @@ impl Connector {
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Asked {
     Name(Box<str>),
-    /// No server name (RFC 6066 section 3): the server is not told, but its certificate must have it (RFC 9110 section
-    /// 4.3.5).
+    /// No server name (RFC 6066 section 3): the handshake carries no name, but the server's certificate must have it (RFC
+    /// 9110 section 4.3.5).
     Address(IpAddr),
 }
 
 impl Asked {
-    /// An address may stand in brackets, as in a URI. Nothing is asked for by an empty name.
+    /// Parses a name. An address may be in brackets, as in a URI. An empty name asks for none.
     ///
     /// # Errors
     /// A NUL, which a client may have sent: no server can be asked for it, and none be verified.

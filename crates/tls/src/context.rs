@@ -111,7 +111,7 @@ pub(crate) fn shown(ssl: &SslRef) -> Option<X509> {
         let kind = leaf.public_key().map(|key| key.id());
         kind.is_ok_and(|kind| match remembered::of(ssl).and_then(|remembered| remembered.signature) {
             Some(signature) => raw::is_of_kind(signature, kind),
-            // A session in memory, up to TLS 1.2: there the cipher tells.
+            // A session in memory, up to TLS 1.2: there the cipher shows it.
             None => ssl.current_cipher().is_some_and(|cipher| cipher.name().contains("ECDSA") == (kind != Id::RSA)),
         })
     });

@@ -33,17 +33,17 @@ pub static COUNTERS: Counters = Counters {
 /// Handshakes that were made, and connections.
 #[derive(Debug)]
 pub struct Counters {
-    /// With clients, complete.
+    /// Complete handshakes with clients.
     pub client_handshakes: AtomicU64,
-    /// Of these, with a session of before.
+    /// Handshakes with clients that resumed a session of before.
     pub client_resumed: AtomicU64,
-    /// With clients, failed.
+    /// Failed handshakes with clients.
     pub client_failures: AtomicU64,
-    /// With servers, complete.
+    /// Complete handshakes with servers.
     pub server_handshakes: AtomicU64,
-    /// Of these, with a session of before.
+    /// Handshakes with servers that resumed a session of before.
     pub server_resumed: AtomicU64,
-    /// With servers, failed.
+    /// Failed handshakes with servers.
     pub server_failures: AtomicU64,
     /// Connections of clients now.
     pub clients: AtomicU64,
@@ -59,7 +59,7 @@ pub struct Counters {
     pub server_early: AtomicU64,
     /// Sessions that were remembered here and gone on with; those of tickets are not among them.
     pub cache_hits: AtomicU64,
-    /// Sessions that a client wanted to go on with and that are not remembered here.
+    /// Sessions that a client wanted to resume and that are not remembered here.
     pub cache_misses: AtomicU64,
     /// Connections of clients whose records were compressed.
     pub records_clients: AtomicU64,
@@ -73,7 +73,7 @@ pub struct Counters {
     pub records_plain: AtomicU64,
     /// Bytes that came out.
     pub records_packed: AtomicU64,
-    /// Times that a client asked for another handshake, and was told that there is none.
+    /// Times that a client asked for another handshake, and was refused.
     pub renegotiations: AtomicU64,
     /// Times that reading was held because the other end did not take TLS's own answers.
     pub reads_held: AtomicU64,
@@ -86,7 +86,7 @@ pub struct Counters {
 pub struct HandshakeCounts {
     /// Complete.
     pub made: AtomicU64,
-    /// Of these, with a session of before.
+    /// Handshakes among them that resumed a session of before.
     pub resumed: AtomicU64,
     /// Failed, or too slow.
     pub failed: AtomicU64,

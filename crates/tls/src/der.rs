@@ -61,7 +61,7 @@ pub(crate) fn extension<'a>(certificate: &'a [u8], object: &[u8]) -> Option<&'a 
     let is_it = |extension: &Element<'_>| {
         elements(extension.content).next().is_some_and(|first| first.tag == OBJECT && first.content == object)
     };
-    // Between its name and its content may stand whether it is critical.
+    // Its name may be followed by the critical flag, before its content.
     elements(list.content)
         .find(is_it)
         .and_then(|found| elements(found.content).last())

@@ -59,8 +59,8 @@ impl<'a> Dn<'a> {
         Some(line).filter(|line| !line.is_empty())
     }
 
-    /// As LDAP writes it (RFC 2253): `CN=Client,C=FR`. Parts of several values have `+` between them, bytes beyond ASCII
-    /// are escaped in UTF-8, and values of unknown kinds are in hexadecimal digits.
+    /// The name in LDAP's form (RFC 2253): `CN=Client,C=FR`. Parts of several values have `+` between them, bytes beyond
+    /// ASCII are escaped in UTF-8, and values of unknown kinds are in hexadecimal digits.
     pub fn rfc2253(self) -> Option<Vec<u8>> {
         raw::dn_rfc2253(self.0).filter(|text| !text.is_empty())
     }

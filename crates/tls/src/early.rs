@@ -25,7 +25,7 @@ use std::task::{Context, Poll, ready};
 pub(crate) struct Early {
     /// Bytes that came and have not been given out.
     came: VecDeque<u8>,
-    /// Whether anything came.
+    /// Whether any early data came.
     has_come: bool,
     /// Whether no more of it comes.
     is_whole: bool,
@@ -36,11 +36,11 @@ pub(crate) struct Early {
 /// Outcome of a look for early data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Progress {
-    /// Some has come.
+    /// Some early data has come.
     Came,
-    /// Nothing, so far.
+    /// No early data has come so far.
     Nothing,
-    /// There is no more of it.
+    /// No more early data comes.
     Done,
 }
 
@@ -48,12 +48,12 @@ pub(crate) enum Progress {
 pub(crate) const EARLY_BYTES: u32 = 16 * 1024;
 
 impl Secured {
-    /// Looks for early data with the hello; then the handshake goes on after it.
+    /// Looks for early data with the hello; then the handshake continues after it.
     pub(crate) fn expect_early(&self) {
         *self.early.borrow_mut() = Some(Box::default());
     }
 
-    /// Puts the handshake off until there is something to send with the hello.
+    /// Puts the handshake off until there are bytes to send with the hello.
     pub(crate) fn hold(&self) {
         *self.early.borrow_mut() = Some(Box::default());
         self.state.set(State::Held);
@@ -84,7 +84,7 @@ impl Secured {
         Poll::Ready(self.failure().map_or(Ok(()), Err))
     }
 
-    /// Waits for early data, or for the sign that no more of it comes. It goes no further than to the first of it: so the
+    /// Waits for early data, or for the sign that no more of it comes. It goes no further than to the first of it. So the
     /// reader of an early request is told so, however fast the rest of the handshake comes.
     pub(crate) fn poll_early(&self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         while !self.has_early() {

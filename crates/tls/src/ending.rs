@@ -22,7 +22,7 @@ impl Secured {
         Poll::Ready(SockRef::from(&*self.socket).shutdown(Shutdown::Write))
     }
 
-    /// Makes the end of this connection look like one that was cut off (RFC 8446 section 6.1): the data that was sent is
+    /// Makes the end of this connection look like one that was cut off (RFC 8446 section 6.1). The data that was sent is
     /// not whole, and close_notify would claim that it is.
     pub fn break_off(&self) {
         self.breaks_off.set(true);

@@ -19,7 +19,7 @@ pub enum Cause {
     Empty = 24,
     /// The other end closed, or the connection broke, in the middle.
     Abort = 25,
-    /// It took too long.
+    /// The handshake took too long.
     Timeout = 26,
     /// A certificate above the other end's own cannot be verified.
     Authority = 30,
@@ -27,7 +27,7 @@ pub enum Cause {
     Certificate = 31,
     /// The server's certificate is for another name.
     Mismatch = 33,
-    /// Anything else: no version or cipher in common, garbage, an alert.
+    /// Any other cause: no version or cipher in common, garbage, an alert.
     Handshake = 34,
 }
 
@@ -70,7 +70,7 @@ impl Failure {
         self.library & 0x7f_ffff
     }
 
-    /// OpenSSL's words for its error, as `openssl errstr` has them; nothing where it had none.
+    /// OpenSSL's text of its error, as `openssl errstr` has it; `None` where it had none.
     pub fn words(&self) -> Option<String> {
         (self.library != 0).then(|| crate::raw::error_text(self.library))
     }

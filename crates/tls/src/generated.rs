@@ -198,7 +198,7 @@ impl Made {
 }
 
 impl Shown {
-    /// Lets a connection show it, in place of those of its context that have the same keys.
+    /// Makes a connection show it, in place of those of its context that have the same keys.
     pub(crate) fn show(&self, ssl: &mut SslRef) -> Result<(), ErrorStack> {
         for certificate in &self.certificates {
             ssl.set_certificate(certificate)?;
@@ -231,7 +231,7 @@ fn is_host(name: &str) -> bool {
 const VALID_DAYS: i64 = 365;
 const DAY_S: i64 = 86_400;
 
-/// After that another one is made.
+/// Time after which another certificate is made.
 const REMEMBERED: Duration = Duration::from_secs(30 * 86_400);
 
 /// The longest common name (RFC 5280 appendix A.1, ub-common-name).

@@ -12,7 +12,7 @@ use std::sync::{Arc, LazyLock};
 /// A client's hello (RFC 8446 section 4.1.2). Lists are as they came, without their lengths; a missing list is empty.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Hello {
-    /// The version that stands in front, which is TLS 1.2 in a hello of TLS 1.3.
+    /// The version at the front, which is TLS 1.2 in a hello of TLS 1.3.
     pub version: u16,
     /// Ciphers, two bytes each.
     pub ciphers: Vec<u8>,
@@ -105,7 +105,7 @@ pub(crate) fn server_name(extension: &[u8]) -> Option<&[u8]> {
     (*kind == 0).then(|| sized(rest, 2)).flatten().map(|(name, _)| name)
 }
 
-/// A list of two bytes each, without values that stand for nothing and that clients strew in (GREASE, RFC 8701).
+/// A list of two bytes each, without the meaningless values that clients insert (GREASE, RFC 8701).
 pub fn without_grease(list: &[u8]) -> Vec<u8> {
     list.chunks(2).filter(|value| !matches!(value, [a, b] if a == b && a & 0xf == 0xa)).flatten().copied().collect()
 }

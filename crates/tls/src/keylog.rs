@@ -1,8 +1,8 @@
 //! Secrets of connections, kept for fetches that show them (`tune.ssl.keylog`): with them, a recording of the connection
 //! can be read.
 //!
-//! OpenSSL gives them one by one while a handshake is made, each as a line of an SSLKEYLOGFILE: its label, the random bytes
-//! of the client's hello, and the secret in hexadecimal digits. They are overwritten when the connection ends.
+//! OpenSSL gives them one by one while a handshake is made, each as a line of an SSLKEYLOGFILE. A line has a label, the
+//! random bytes of the client's hello, and the secret in hexadecimal digits. They are overwritten when the connection ends.
 
 use crate::secret::Secret;
 use openssl::ex_data::Index;
@@ -12,15 +12,15 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 /// A secret of TLS 1.3 (RFC 8446 section 7.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeyedBy {
-    /// For early data of the client.
+    /// Secret of the client's early data.
     ClientEarly,
-    /// For the client's part of the handshake.
+    /// Secret of the client's part of the handshake.
     ClientHandshake,
-    /// For the server's part of the handshake.
+    /// Secret of the server's part of the handshake.
     ServerHandshake,
-    /// For the client's data after the handshake.
+    /// Secret of the client's data after the handshake.
     Client,
-    /// For the server's data after the handshake.
+    /// Secret of the server's data after the handshake.
     Server,
     /// Exporter secret, from which applications derive their own.
     Exporter,
@@ -44,7 +44,7 @@ type Kept = Mutex<[Option<Secret>; LABELS.len()]>;
 
 static KEPT: LazyLock<Option<Index<Ssl, Kept>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
 
-/// Lets a context report the secrets of its connections.
+/// Makes a context report the secrets of its connections.
 pub(crate) fn listen(context: &mut SslContextBuilder) {
     context.set_keylog_callback(take);
 }

@@ -88,7 +88,7 @@ const LISTED: &[&str] = &[
     "verify",
 ];
 
-/// Those that a `crt-store` knows too: the files of a certificate's parts, and whether it is for tokens.
+/// Keywords that a `crt-store` knows too: the files of a certificate's parts, and whether it is for tokens.
 const PARTS: &[&str] = &["key", "ocsp", "issuer", "sctl", "jwt"];
 
 /// Settings that keywords fill, and the line that these stand in.

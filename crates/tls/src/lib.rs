@@ -11,7 +11,7 @@
 //!
 //! Invariants:
 //! * A key never is in a message, in the log, or in `Debug`.
-//! * The bytes that one write to a connection has taken go out, encrypted, before any other: a write that is given up in
+//! * The bytes that one write to a connection has taken go out, encrypted, before any other. A write that is given up in
 //!   the middle leaves whole records behind.
 //! * An idle connection holds no buffer of ours, and of OpenSSL's only those that it cannot give back.
 //! * Records are compressed where a line allows it, and nowhere else.

@@ -2,7 +2,7 @@
 //!
 //! Names of lines are sorted once into two tables: whole names, and names after a wildcard, which stands for one label.
 //! Whole names go first. After them stand the wildcards that fit, for kinds of keys that no whole name has. A name that a
-//! line excludes takes the line's wildcards away for it: so such a name becomes a whole one, with the lines that are left.
+//! line excludes takes the line's wildcards away for it. So such a name becomes a whole one, with the lines that are left.
 
 use std::collections::HashMap;
 

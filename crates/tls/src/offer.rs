@@ -22,11 +22,11 @@ use terse_config::Place;
 /// Contexts that the names of clients lead to.
 pub(crate) struct Offer {
     names: Names<Option<Arc<Choice>>>,
-    /// For clients without a name, or with a name that no certificate has.
+    /// Context for clients without a name, or with a name that no certificate has.
     default: Option<Arc<Choice>>,
     /// Makes certificates for the latter, which are shown in place of those of the default.
     maker: Option<Arc<Maker>>,
-    /// Such clients are refused.
+    /// Whether such clients are refused.
     pub(crate) strict: bool,
     /// Whether any certificate's keywords allow early data.
     pub(crate) takes_early: bool,
@@ -56,13 +56,13 @@ pub(crate) struct Line {
     pub(crate) key: Key,
     pub(crate) certificate: Arc<Certificate>,
     pub(crate) names: Vec<Name>,
-    /// Its own keywords, in a list.
+    /// Keywords of its own, in a list.
     pub(crate) own: Option<Arc<Own>>,
     /// `ocsp-update`, of the list's line or of the `bind` line.
     pub(crate) updates: Option<bool>,
     /// `default-crt`
     says_default: bool,
-    /// It, or its bundle, is the first certificate that the line names.
+    /// Whether it, or its bundle, is the first certificate that the line names.
     pub(crate) is_first: bool,
     /// The list or folder that it comes from, and its number there.
     pub(crate) list: Option<(Key, usize)>,
@@ -283,7 +283,7 @@ fn trusted(own: &Own, terms: &Terms<'_>) -> Result<Vec<Arc<Version>>, Unusable> 
 }
 
 impl Choice {
-    /// Lets a handshake go on with it, whose client has asked for this name.
+    /// Makes the handshake of a client that has asked for this name continue with it.
     pub(crate) fn give(&self, ssl: &mut SslRef, asked: Option<&[u8]>) -> Result<(), openssl::error::ErrorStack> {
         // Settings that the handshake has copied from the first context are not changed by another context.
         ssl.set_verify(self.verify);

@@ -91,7 +91,7 @@ unsafe extern "C" fn message(
 
 type InfoCallback = unsafe extern "C" fn(*const ffi::SSL, c_int, c_int);
 
-/// Counts the clients of a context that ask for another handshake and are told that there is none.
+/// Counts the clients of a context that ask for another handshake and are refused.
 pub(crate) fn count_renegotiations(context: &mut SslContextBuilder) {
     // SAFETY: the context lives, and the callback is a function.
     unsafe { SSL_CTX_set_info_callback(context.as_ptr(), info) };
@@ -172,7 +172,8 @@ unsafe extern "C" fn make_ticket(ssl: *mut ffi::SSL, _: *mut c_void) -> c_int {
     1
 }
 
-/// Lets a session carry some bytes, in memory and in tickets. Only while its handshake is made: later other threads may have it.
+/// Makes a session carry some bytes, in memory and in tickets. Only while its handshake is made: later other threads may
+/// have it.
 pub(crate) fn set_session_note(session: &SslSessionRef, note: &[u8]) {
     // SAFETY: the session lives, and belongs to the handshake alone; OpenSSL copies the bytes. Without memory for them it has none.
     unsafe { SSL_SESSION_set1_ticket_appdata(session.as_ptr(), note.as_ptr().cast(), note.len()) };
@@ -303,8 +304,8 @@ unsafe fn prepare(
     encrypts: bool,
 ) -> bool {
     let (secret, checksum) = key.secrets();
-    // SAFETY: the algorithms are constants of the library; OpenSSL copies keys as long as these algorithms have them, a
-    // vector that is long enough, and parameters up to their end, of which it writes none.
+    // SAFETY: the algorithms are constants of the library. OpenSSL copies keys as long as these algorithms have them, and a
+    // vector that is long enough. It copies parameters up to their end, and writes none of them.
     unsafe {
         let algorithm = if secret.len() == 16 { ffi::EVP_aes_128_cbc() } else { ffi::EVP_aes_256_cbc() };
         let begin = if encrypts { ffi::EVP_EncryptInit_ex } else { ffi::EVP_DecryptInit_ex };
@@ -333,9 +334,9 @@ pub(crate) fn is_resumable(session: &SslSessionRef) -> bool {
 /// Outcome of early data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum EarlyStatus {
-    /// None was sent, or it was refused.
+    /// Early data was not sent, or was refused.
     Refused,
-    /// It was taken.
+    /// Early data was accepted.
     Accepted,
 }
 
@@ -354,11 +355,11 @@ pub(crate) fn options(ssl: &SslRef) -> SslOptions {
     SslOptions::from_bits_retain(unsafe { SSL_get_options(ssl.as_ptr()) })
 }
 
-/// Forgets both ends' keys of the exchange, once the handshake is made: OpenSSL would hold them, ours with its secret, for
+/// Forgets both ends' keys of the exchange, once the handshake is made. OpenSSL would hold them, ours with its secret, for
 /// as long as the connection lives. An empty key is left in the place of each.
 pub(crate) fn forget_exchange(ssl: &SslRef) {
     fn empty<T>(key: &PKeyRef<T>) {
-        // SAFETY: the key lives. To set its type empties it; only the connection has it, too, and OpenSSL uses such keys in
+        // SAFETY: the key lives. To set its type empties it. Only the connection has it, too, and OpenSSL uses such keys in
         // handshakes alone, each of which makes new ones.
         unsafe { EVP_PKEY_set_type(key.as_ptr(), ffi::NID_X25519) };
     }
@@ -381,7 +382,7 @@ pub(crate) fn revoked_form(list: &X509CrlRef) -> (i64, Nid) {
 
 /// Offers a session of before.
 pub(crate) fn resume(ssl: &mut SslRef, session: &SslSessionRef) -> Result<(), ErrorStack> {
-    // SAFETY: callers give sessions that came from contexts of the same settings: a connector keeps its own ones only.
+    // SAFETY: callers give sessions that came from contexts of the same settings: a connector keeps only its own sessions.
     unsafe { ssl.set_session(session) }
 }
 
@@ -398,8 +399,8 @@ pub(crate) fn hello_extension(ssl: &mut SslRef, kind: u16) -> Option<&[u8]> {
 
 /// The group of the key exchange, by OpenSSL's name; `None` where keys were exchanged in another way.
 pub(crate) fn group_name(ssl: &SslRef) -> Option<String> {
-    // SAFETY: the connection lives; the first call reads a number from it, and the second one gives a text that lives as
-    // long as the context of the connection and is copied at once.
+    // SAFETY: the connection lives; the first call reads a number from it. The second one gives a text that lives as long
+    // as the context of the connection, and is copied at once.
     unsafe {
         let group = ffi::SSL_ctrl(ssl.as_ptr(), SSL_CTRL_GET_NEGOTIATED_GROUP, 0, ptr::null_mut());
         let name = match c_int::try_from(group) {
@@ -412,7 +413,7 @@ pub(crate) fn group_name(ssl: &SslRef) -> Option<String> {
 
 /// Text of an answer about a certificate's state, over many lines.
 pub(crate) fn answer_text(response: &OcspResponseRef) -> Option<String> {
-    // SAFETY: the response lives, and is only read; the memory that it is written to is made and freed here, and its bytes
+    // SAFETY: the response lives, and is only read. The memory that it is written to is made and freed here, and its bytes
     // are copied before that.
     let text = unsafe { printed(|memory| OCSP_RESPONSE_print(memory, response.as_ptr(), 0) == 1) };
     text.map(|text| String::from_utf8_lossy(&text).into_owned())

@@ -1,6 +1,6 @@
 //! Compression of records (RFC 3749): it applies to all bytes that a connection carries, heads and bodies alike.
 //!
-//! It is forbidden unless a line allows it: an eavesdropper can find out secrets in a record that also holds bytes of an
+//! It is forbidden unless a line allows it. An eavesdropper can find out secrets in a record that also holds bytes of an
 //! attacker's choice (CRIME, CVE-2012-4929). TLS 1.3 has none.
 //!
 //! OpenSSL does it by methods in a list of the process. Debian's is built without zlib, so that the list is empty;
@@ -8,7 +8,7 @@
 //! of lines that have `allow` forbids it, and a handshake needs a [`Hold`] on the memory beside.
 //!
 //! ```text
-//! a line says `allow` --> support(): OpenSSL 3.0? the method added? a connection in memory compresses? --no--> the line is an error
+//! a line has `allow` --> support(): OpenSSL 3.0? the method added? a connection in memory compresses? --no--> the line is an error
 //!                                           | yes
 //! a client's hello offers it, a connection to a server begins --> a Hold? --no--> it forbids it for itself
 //!                           | yes
@@ -36,9 +36,9 @@ pub enum Policy {
     /// Records are not compressed.
     #[default]
     Forbid,
-    /// Nor are they, but the clients that offer it are noted.
+    /// Records are not compressed, but the clients that offer it are noted.
     Detect,
-    /// They are, where the other end takes it too and speaks TLS 1.2.
+    /// Records are compressed, where the other end takes it too and speaks TLS 1.2.
     Allow,
 }
 
@@ -66,10 +66,10 @@ pub const MEMORY_BYTES: usize = coder::PACKER_BYTES + coder::UNPACKER_BYTES;
 /// Form in which the bytes of a record travel.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Manner {
-    /// They are compressed.
+    /// The bytes are compressed.
     #[default]
     Deflate,
-    /// They travel as they are, in stored blocks: they are compressed already.
+    /// The bytes travel as they are, in stored blocks: they are compressed already.
     Stored,
 }
 
@@ -88,7 +88,7 @@ pub fn unpacker() -> impl FnMut(&[u8], &mut [u8]) -> Option<usize> {
 }
 
 thread_local! {
-    /// The manner of the records that this thread makes now. OpenSSL calls the coder while it writes, and tells it nothing of the
+    /// Manner of the records that this thread makes now. OpenSSL calls the coder while it writes, and passes it no
     /// connection.
     static MANNER: Cell<Manner> = const { Cell::new(Manner::Deflate) };
 }
@@ -114,7 +114,7 @@ pub(crate) fn was_found() -> bool {
 
 static FOUND: OnceLock<Result<(), String>> = OnceLock::new();
 
-/// Lets a context compress records.
+/// Allows a context to compress records.
 pub(crate) fn allow(context: &mut SslContextBuilder) {
     method::allow(context);
 }
@@ -130,7 +130,7 @@ struct Memory {
 
 static MEMORY: LazyLock<Option<Index<Ssl, Mutex<Memory>>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
 
-/// Lets a client's connection ask for memory once its hello offers DEFLATE: without that offer it holds none.
+/// Makes a client's connection ask for memory once its hello offers DEFLATE: without that offer it holds none.
 pub(crate) fn ask_later(ssl: &mut SslRef, ask: Ask) {
     if let Some(index) = *MEMORY {
         ssl.set_ex_data(index, Mutex::new(Memory { ask: Some(ask), hold: None }));
@@ -154,7 +154,7 @@ pub(crate) fn ask_now(ssl: &mut SslRef) {
     }
 }
 
-/// Gives back the memory of a connection that does not compress, and sees to it that it never does.
+/// Gives back the memory of a connection that does not compress, and forbids compression for it.
 pub(crate) fn release(ssl: &SslRef) {
     memory(ssl, std::mem::take);
     forbid(ssl);

@@ -27,7 +27,7 @@ pub(crate) struct Remembered<'a> {
     pub(crate) above: &'a [u8],
 }
 
-/// The most bytes that a session carries: clients with OpenSSL 3.0 give up at tickets of 16 KB, in which the client's own
+/// The most bytes that a session carries. Clients with OpenSSL 3.0 give up at tickets of 16 KB, in which the client's own
 /// certificate is, too. A session that would carry more is not resumed.
 const MOST_BYTES: usize = 8 * 1024;
 

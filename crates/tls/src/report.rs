@@ -82,7 +82,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
-/// A name of a certificate may hold anything; an answer has no lines but its own.
+/// Cleans a text: a name of a certificate may hold any bytes, but an answer has no lines but its own.
 fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '.' } else { c }).collect()
 }

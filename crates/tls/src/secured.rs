@@ -69,9 +69,9 @@ pub(crate) enum Side {
 /// Bytes in a record; 0: as many as fit.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Limits {
-    /// At the beginning of a burst.
+    /// Bytes at the beginning of a burst.
     first: u16,
-    /// Always.
+    /// Bytes at any time.
     any: u16,
 }
 
@@ -91,7 +91,7 @@ pub(crate) enum State {
     /// The client's early data has come, the rest of its handshake has not.
     Early,
     Open,
-    /// It failed, with this reason.
+    /// The handshake failed, with this reason.
     Failed(Failure),
 }
 
@@ -307,7 +307,7 @@ impl Secured {
         }
     }
 
-    /// Waits for the event that a read needs that found nothing; waiting bytes go on being sent meanwhile.
+    /// Waits for the event that a read needs that found nothing; waiting bytes are sent meanwhile.
     pub(crate) fn poll_more(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let pause = self.stream.borrow().get_ref().pause();
         match pause {
@@ -504,7 +504,7 @@ pub(crate) fn why(stream: &SslStream<Wire>, error: &Error) -> Failure {
     Failure { cause, library }
 }
 
-/// Whether nothing of a handshake has been seen.
+/// Whether no part of a handshake has been seen.
 fn is_untouched(ssl: &SslRef) -> bool {
     ssl.state_string_long().contains("before")
 }

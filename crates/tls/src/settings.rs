@@ -112,9 +112,9 @@ impl Setting for Global {
 /// Defaults that `ssl-default-bind-*` and `ssl-default-server-*` have set so far: they hold for the lines after them.
 #[derive(Clone, Default, Debug)]
 pub struct Defaults {
-    /// Of `bind` lines.
+    /// Defaults of `bind` lines.
     pub bind: Common,
-    /// Of `server` lines.
+    /// Defaults of `server` lines.
     pub server: Common,
     /// `ssl-default-bind-options strict-sni`
     pub strict_sni: bool,
@@ -147,10 +147,10 @@ impl Default for ExtraFiles {
     }
 }
 
-/// A name in the configuration, and the place where it stands.
+/// A name in the configuration, and its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileName {
-    /// As it is written.
+    /// The name as it is written.
     pub name: Arc<str>,
     /// Its place.
     pub place: Place,
@@ -160,7 +160,7 @@ impl FileName {
     /// The file, under a base if the name is relative.
     pub fn path(&self, base: Option<&Path>) -> PathBuf {
         match base {
-            // Names that begin with '@' are no files; nothing is put before them.
+            // Names that begin with '@' are no files; they get no prefix.
             Some(base) if !self.name.starts_with(['/', '@']) => base.join(&*self.name),
             _ => PathBuf::from(&*self.name),
         }
@@ -223,11 +223,11 @@ impl Common {
 /// Demand for the other end's certificate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verify {
-    /// It is not asked for, or not looked at.
+    /// A certificate is not asked for, or not checked.
     None,
-    /// If it has one.
+    /// A certificate is verified if the other end has one.
     Optional,
-    /// It must.
+    /// A certificate is required.
     Required,
 }
 
@@ -290,7 +290,7 @@ pub struct Own {
 }
 
 impl Own {
-    /// The same keywords wherever they stand.
+    /// The same keywords, without their places.
     pub(crate) fn placeless(&self) -> Own {
         let mut own = self.clone();
         for file in [&mut own.ca_file, &mut own.ca_verify_file, &mut own.crl_file].into_iter().flatten() {

@@ -22,7 +22,7 @@ pub enum Whose {
 }
 
 impl Shown {
-    /// In DER.
+    /// The certificate in DER.
     pub fn der(&self) -> Option<Vec<u8>> {
         self.0.to_der().ok()
     }

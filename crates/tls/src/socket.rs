@@ -12,9 +12,9 @@ use tokio::net::{TcpStream, UnixStream};
 /// The socket below.
 #[derive(Debug)]
 pub enum Socket {
-    /// Over IPv4 or IPv6.
+    /// Connection over IPv4 or IPv6.
     Tcp(TcpStream),
-    /// Over a unix socket.
+    /// Connection over a unix socket.
     Unix(UnixStream),
 }
 

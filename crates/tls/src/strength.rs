@@ -1,4 +1,4 @@
-//! Default ciphers and groups for clients: those that scanners find nothing wrong with.
+//! Default ciphers and groups for clients: those that pass scanners.
 //!
 //! OpenSSL's own defaults also have ciphers whose recordings the certificate's key can decrypt later (RSA's key exchange,
 //! ROBOT), and ciphers in CBC mode (LUCKY13). All clients that speak TLS 1.2 and are in use know better ones.
@@ -20,7 +20,7 @@ const CIPHERS: &str = "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384
 const GROUPS: [&str; 2] = ["X25519MLKEM768:X25519:P-256:P-384", "X25519:P-256:P-384"];
 
 /// Sets the ciphers of a context, where the line names none. A line whose oldest version is older than TLS 1.2, or whose
-/// newest is not TLS 1.3, is for old clients: these may know only ciphers that are left out here.
+/// newest is not TLS 1.3, is for old clients. These may know only ciphers that are left out here.
 pub(crate) fn set_ciphers(context: &mut SslContextBuilder, own: &Own) -> Result<(), Unusable> {
     let (oldest, newest) = own.common.versions.range(Version::Tls12).map_err(Unusable)?;
     if own.common.ciphers.is_none() && oldest >= Version::Tls12 && newest == Version::Tls13 {

@@ -42,9 +42,9 @@ pub(crate) struct TicketKey(Secret);
 /// Reason why a key is not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadTicketKey {
-    /// It is not written in base64.
+    /// The text is not base64.
     Encoding,
-    /// It is neither 48 nor 80 bytes long, or not as long as the others.
+    /// The key is neither 48 nor 80 bytes long, or not as long as the others.
     Size,
 }
 

@@ -75,17 +75,17 @@ pub(crate) struct Held {
 /// Reason why a change is not made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// There is nothing to commit or to abort.
+    /// There is no change to commit or to abort.
     NoTransaction,
     /// Another file is being changed: this one.
     Other(String),
-    /// There is no such file.
+    /// No such file exists.
     Unknown,
-    /// There is such a file already.
+    /// Such a file exists already.
     Exists,
-    /// It is being changed.
+    /// The file is being changed.
     Ongoing,
-    /// It is in use.
+    /// The file is in use.
     Used,
     /// The payload cannot be used, and the reason; the content in use stays.
     Payload(String),
@@ -103,13 +103,13 @@ impl fmt::Debug for Vault {
 
 /// Users of a changed file, which get new contexts.
 pub(crate) enum Touched<'a> {
-    /// Those that show this certificate.
+    /// Lines that show this certificate.
     Certificate(&'a str),
-    /// Those that show any of these.
+    /// Lines that show any of these.
     Certificates(&'a [Key]),
-    /// Those that use these authorities, or these revocation lists.
+    /// Lines that use these authorities, or these revocation lists.
     Trusted(Option<&'a Arc<Version>>),
-    /// Those that name this list or folder.
+    /// Lines that name this list or folder.
     List(&'a str),
 }
 

@@ -61,11 +61,11 @@ impl Verification {
 /// The first errors of a chain of certificates; 0: none.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Errors {
-    /// Of a certificate above the other end's own (`ssl_c_ca_err`).
+    /// Error of a certificate above the other end's own (`ssl_c_ca_err`).
     pub(crate) authority: i32,
     /// Distance of that certificate above it (`ssl_c_ca_err_depth`).
     pub(crate) authority_depth: i32,
-    /// Of its own (`ssl_c_err`).
+    /// Error of its own certificate (`ssl_c_err`).
     pub(crate) certificate: i32,
 }
 
@@ -109,7 +109,7 @@ fn judge(passed: bool, chain: &mut X509StoreContextRef) -> bool {
     goes_on
 }
 
-/// Notes an error; returns whether the handshake goes on all the same.
+/// Notes an error; returns whether the handshake continues all the same.
 fn tolerates(ssl: &SslRef, chain: &X509StoreContextRef) -> bool {
     let tolerance = (*TOLERATED).and_then(|index| ssl.ssl_context().ex_data(index)).copied().unwrap_or_default();
     let (error, depth) = (chain.error().as_raw(), chain.error_depth());

@@ -1,7 +1,7 @@
 //! Versions of the protocol, and the range that the keywords of the configuration make of them.
 //!
 //! Three families of keywords set them: `ssl-min-ver` and `ssl-max-ver`, `no-tlsv12` and its like, `force-tlsv12` and its
-//! like. They are merged to one range, as OpenSSL wants it; a version switched off in the middle of the range is reported
+//! like. They are merged to one range, as OpenSSL needs it. A version switched off in the middle of the range is reported
 //! to have no effect.
 
 use openssl::ssl::SslVersion;
@@ -36,7 +36,7 @@ impl Version {
     /// All, the oldest first.
     pub const ALL: [Version; 5] = [Version::Ssl3, Version::Tls10, Version::Tls11, Version::Tls12, Version::Tls13];
 
-    /// As `ssl-min-ver` writes it.
+    /// Name of the version, as `ssl-min-ver` writes it.
     pub const fn name(self) -> &'static str {
         match self {
             Version::Ssl3 => "SSLv3",

@@ -18,7 +18,7 @@ pub(crate) struct Wire {
     turn: u32,
     /// Reason why the last read found nothing, where the socket was not asked.
     pause: Option<Pause>,
-    /// More bytes had to wait than may.
+    /// Whether more bytes had to wait than may.
     is_overfull: bool,
     /// Asks the kernel even where the runtime has no readiness.
     pub(crate) insists: bool,
@@ -71,15 +71,15 @@ impl Queue {
 pub(crate) enum Pause {
     /// Too much waits to be sent.
     Unsent,
-    /// It has read for long, and other tasks want to run, too.
+    /// The read has gone on for long, and other tasks want to run, too.
     Turn,
 }
 
-/// Nothing is read while more than this waits to be sent.
+/// Bytes that wait to be sent, above which no more is read.
 const UNSENT_BYTES: usize = 64 * 1024;
 /// The most that may wait. A handshake's answer with long chains is less.
 const UNSENT_MOST_BYTES: usize = 4 * UNSENT_BYTES;
-/// Bytes that are read without a pause: OpenSSL reads on after records that carry nothing for the caller.
+/// Bytes that are read without a pause: OpenSSL continues after records that carry no data for the caller.
 const TURN_BYTES: u32 = 64 * 1024;
 
 impl Wire {

@@ -27,7 +27,7 @@ pub fn small() -> Vec<Body> {
     bodies
 }
 
-/// Those bodies and larger ones.
+/// All bodies: the small ones and larger ones.
 pub fn all() -> Vec<Body> {
     let mut bodies = small();
     for edge in [16 << 10, 32 << 10, 64 << 10, 192 << 10] {

@@ -6,7 +6,7 @@ use crate::{Case, Form, decode, usual};
 /// Part of the body that has to be decodable after a push.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flush {
-    /// Nothing.
+    /// No part.
     None,
     /// All so far.
     Sync,

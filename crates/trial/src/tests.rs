@@ -26,7 +26,7 @@ impl Whole for Faulty {
     }
 }
 
-/// As the reader's, but with a head of ten bytes.
+/// A gzip member like the reader's, but with a head of ten bytes.
 fn gzip(body: &[u8]) -> Vec<u8> {
     let (mut coder, mut checksum) = (b"\x1f\x8b\x08\0\0\0\0\0\0\xff".to_vec(), flate2::Crc::new());
     checksum.update(body);

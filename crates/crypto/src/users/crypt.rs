@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, CString, c_char};
 
-/// More than `struct crypt_data` takes: 32,768 bytes with libxcrypt, 131,232 with the C library of old.
+/// Bytes of scratch memory, more than `struct crypt_data` takes: 32,768 bytes with libxcrypt, 131,232 with old C libraries.
 const SCRATCH_BYTES: usize = 256 * 1024;
 
 /// Room for the library, aligned as any of its fields may want.
@@ -29,7 +29,7 @@ pub(super) fn is_known(hash: &str) -> bool {
 /// The password's hash, with the method and salt of another; `None` for methods that are not known.
 fn hashed(password: &[u8], setting: &str) -> Option<Vec<u8>> {
     let (password, setting) = (CString::new(password).ok()?, CString::new(setting).ok()?);
-    // Zeroed, as the library wants it before its first use; on the heap, since threads have small stacks.
+    // Zeroed, as the library requires before its first use; on the heap, since threads have small stacks.
     let mut scratch: Box<[u8]> = vec![0; SCRATCH_BYTES + align_of::<Scratch>()].into();
     let offset = scratch.as_ptr().align_offset(align_of::<Scratch>());
     let room = scratch.get_mut(offset..offset.checked_add(SCRATCH_BYTES)?)?;

@@ -76,7 +76,7 @@ fn hashes_are_checked_elsewhere_where_somebody_waits() {
         assert_eq!(joe.has_password(password, &world), is_right);
         assert!(world.kept.take().is_empty(), "known");
     }
-    // However many wrong ones there are, a few are remembered, and the right one with them.
+    // However many wrong passwords there are, a few are remembered, and the right one with them.
     for n in 0..2 * WRONG_ONES {
         joe.memory().learn(digest(&n.to_le_bytes()), false);
     }

@@ -10,7 +10,7 @@
 use std::ops::Range;
 use terse_message::Malformed;
 
-/// The most bytes of one chunk-size line, extensions included. Longer ones serve only to waste time.
+/// The most bytes of one chunk-size line, extensions included. Longer lines serve only to waste time.
 pub const MAX_SIZE_LINE: usize = 1024;
 
 /// The most bytes of all trailers.
@@ -19,7 +19,7 @@ pub const MAX_TRAILERS: usize = 8 * 1024;
 /// Result of a step of the decoder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// These bytes of the input are data.
+    /// Range of the input that is data.
     Data(Range<usize>),
     /// The input is used up.
     More,
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// After a fault there is no end: bytes that look like one may be an attacker's.
+    /// No end after a fault: bytes that look like one may be an attacker's.
     #[test]
     fn a_fault_is_one_for_good() {
         let wire = b"3\r\nabc\r\n5Z123\r\n0\r\n\r\n";

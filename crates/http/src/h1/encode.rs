@@ -3,10 +3,10 @@
 use terse_message::status::reason;
 use terse_message::{BodyLength, Fields, Known, Request, Response, Version};
 
-/// State of the message's connection, as the next hop is told.
+/// State of the message's connection, as the next hop sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Connection {
-    /// It is understood from the version: no field is sent.
+    /// The version implies it: no field is sent.
     Implied,
     /// `Connection: close`.
     Close,
@@ -19,7 +19,7 @@ pub enum Connection {
 }
 
 impl Connection {
-    /// The same with the option that an `Upgrade` field needs beside it (RFC 9110 section 7.8), where there is one.
+    /// The same with the option that an `Upgrade` field needs in `Connection` (RFC 9110 section 7.8), where there is one.
     #[must_use]
     pub fn beside(self, fields: &Fields) -> Connection {
         match self {
@@ -30,10 +30,10 @@ impl Connection {
     }
 }
 
-/// The version in which a request goes on: 1.1, an intermediary's own (RFC 9112 section 2.3).
+/// The version in which a request is forwarded: 1.1, an intermediary's own (RFC 9112 section 2.3).
 ///
-/// A request of HTTP/1.0 without Host stays one, because servers refuse the empty Host that it would need in HTTP/1.1. With `keeps`
-/// (`http-conformance haproxy`) every request of HTTP/1.0 stays one, unless its body goes in chunks.
+/// A request of HTTP/1.0 without Host stays one, because servers refuse the empty Host that it would need in HTTP/1.1. With
+/// `keeps` (`http-conformance haproxy`) every request of HTTP/1.0 stays one, unless its body is sent in chunks.
 pub fn request_version(request: &Request, keeps: bool) -> Version {
     let stays = keeps || !request.fields.has(Known::Host);
     match request.version {

@@ -1,6 +1,6 @@
 //! Heads of HTTP/1 messages: bytes to values.
 //!
-//! A head is taken as RFC 9112 writes it and not otherwise: a head that could be read in two ways is refused, here and in
+//! A head is taken as RFC 9112 writes it and not otherwise. A head that could be read in two ways is refused, here and in
 //! `lines`. HAProxy's reading ([`Reading`]) of requests takes some more, and corrects it.
 
 use super::lines::{Reader, Stop};
@@ -11,7 +11,7 @@ use terse_message::{BodyLength, Fields, Known, Malformed, Request, Response, Ver
 
 pub use super::lines::MAX_FIELDS;
 
-/// The most empty lines that may stand before a request (RFC 9112 section 2.2 wants at least one to be ignored).
+/// The most empty lines before a request (RFC 9112 section 2.2 asks recipients to ignore at least one).
 const MAX_EMPTY_LINES: usize = 4;
 
 /// Progress of a head.
@@ -198,7 +198,7 @@ fn connect_body(request: &mut Request, length: Option<u64>, reading: Reading) ->
     Ok(())
 }
 
-/// RFC 9112 section 6.3, for responses. A server's `Content-Length` beside its `Transfer-Encoding` is dropped: the chunks
+/// RFC 9112 section 6.3, for responses. A server's `Content-Length` with a `Transfer-Encoding` is dropped: the chunks
 /// count. A server that sends both, or chunks in HTTP/1.0, is not trusted with another request.
 fn response_body(response: &mut Response, method: &[u8]) -> Result<BodyLength, Malformed> {
     let length = content_length(&response.fields)?;

@@ -85,7 +85,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads fields up to the empty line, that included. Their places are in all that was read: [`Fields::load`] wants it next.
+    /// Reads fields up to the empty line, that included. Their places are in all the bytes that were read: [`Fields::load`]
+    /// takes these next.
     pub(super) fn fields(&mut self, fields: &mut Fields) -> Result<(), Stop> {
         while !self.input[self.at..].starts_with(b"\r\n") {
             let name = self.token()?;
@@ -122,7 +123,7 @@ fn is_blank(b: u8) -> bool {
     matches!(b, b' ' | b'\t')
 }
 
-/// [`is_token`], looked up: names are the only bytes of a head that are looked at one by one.
+/// [`is_token`] as a table: names are the only bytes of a head that are checked one by one.
 static TOKEN: [bool; 256] = {
     let mut bytes = [false; 256];
     let mut b = 0;

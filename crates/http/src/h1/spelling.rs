@@ -6,7 +6,7 @@ use std::collections::HashMap;
 /// Spellings of names.
 #[derive(Clone, Default, Debug)]
 pub struct Spellings {
-    /// By the name's length, since most names differ in it already.
+    /// Names by their length, since most names differ in it already.
     names: HashMap<usize, Vec<Box<[u8]>>>,
 }
 

@@ -7,7 +7,7 @@ use terse_message::{Known, Malformed, Request, Version};
 /// Bytes that a target's path and query may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Targets {
-    /// As RFC 9112 section 3.2 allows: no blank, control, fragment or byte beyond ASCII.
+    /// The bytes that RFC 9112 section 3.2 allows: no blank, control, fragment or byte beyond ASCII.
     #[default]
     Strict,
     /// Fragments and text beyond ASCII (UTF-8) too. Blanks and controls, which end the target or the line for some reader,
@@ -168,8 +168,8 @@ fn valid_authority(authority: &[u8]) -> bool {
     port_is_valid && host.iter().all(|&b| HOST_BYTES[usize::from(b)])
 }
 
-/// Whether a Host names no host and has a port that begins as a number and goes on as a name, `:8443example.org`. Rules of
-/// HAProxy's users check such fields, and no reader can find another host in one.
+/// Whether a Host names no host and has a port that begins as a number and continues as a name, `:8443example.org`. Rules
+/// of HAProxy's users check such fields, and no reader can find another host in one.
 fn names_nobody(host: &[u8]) -> bool {
     let Some(port) = host.strip_prefix(b":") else { return false };
     port.first().is_some_and(u8::is_ascii_digit) && port.iter().all(|&b| HOST_BYTES[usize::from(b)])

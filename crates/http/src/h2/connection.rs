@@ -74,7 +74,7 @@ pub enum Event {
         id: u32,
         /// The cause.
         code: Code,
-        /// By the peer; else by this side, since the peer broke the protocol.
+        /// Whether the peer has reset it; else this side has, since the peer broke the protocol.
         by_peer: bool,
     },
     /// The stream's window has opened for a sender that found it closed; of stream 0, any stream's may have.
@@ -416,7 +416,7 @@ impl Connection {
         }
     }
 
-    /// Takes no more streams; those that are open go on.
+    /// Takes no more streams; open streams continue.
     pub fn goaway(&mut self, code: Code) {
         if self.last_taken.is_none_or(|last| last == ID_MOST) {
             self.last_taken = Some(self.last_received);

@@ -11,7 +11,7 @@ macro_rules! codes {
         impl Code {
             $(#[doc = concat!("`", stringify!($name), "`")] pub const $name: Code = Code($value);)*
 
-            /// As the RFC writes it; `UNKNOWN` for others.
+            /// Name in the RFC; `UNKNOWN` for others.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Code::$name => stringify!($name),)*

@@ -62,7 +62,7 @@ impl Connection {
         self.credit_connection();
     }
 
-    /// Lets the peer send the body that it has announced: a new stream's window is for small ones.
+    /// Opens the window for the body that the peer has announced: a new stream's window is for small ones.
     pub(super) fn expect_body(&mut self, id: u32) {
         let Some(stream) = self.streams.find(id) else { return };
         let body = stream.expected.map_or(i64::MAX, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
@@ -87,8 +87,8 @@ impl Connection {
         }
     }
 
-    /// Lets the peer send so many bytes more of a stream, consumed or not. While it may send half of that already, no frame
-    /// is sent: a request after each frame would cost a frame each time.
+    /// Opens the window for so many bytes more of a stream, consumed or not. While the peer may send half of that already,
+    /// no frame is sent: a request after each frame would cost a frame each time.
     pub fn want(&mut self, id: u32, bytes: usize) {
         let Some(stream) = self.streams.find(id) else { return };
         let bytes = bytes.min(frame::ID_MOST as usize) as i64;

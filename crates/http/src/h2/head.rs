@@ -199,7 +199,7 @@ impl Reader {
         fields.clear();
         self.read(decoder, block, OF_TRAILERS, limits, fields)?;
         fields.load(&self.lines);
-        // These fields define how a head is read and come too late (RFC 9110 section 6.5.1): a reader that joins trailers
+        // These fields define how a head is read and come too late (RFC 9110 section 6.5.1). A reader that joins trailers
         // and head would be misled.
         fields.remove_known(Known::ContentLength);
         fields.remove_known(Known::Host);

@@ -32,7 +32,7 @@ pub struct Limits {
     pub output_bytes: usize,
     /// The answers to a peer's frames, unsent, above which no more input is read.
     pub control_bytes: usize,
-    /// Streams ended before their time by the client or by an error of its own, beside a tenth of all.
+    /// Streams ended before their time by the client or by an error of its own, in addition to a tenth of all.
     pub unfinished_streams: u64,
     /// CONNECT with `:protocol` is announced.
     pub extended_connect: bool,

@@ -31,7 +31,7 @@ pub(super) struct Heading {
 
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// So much of the preface has come.
+    /// The preface, of which so many bytes have come.
     Preface(usize),
     Header,
     Payload(Header),

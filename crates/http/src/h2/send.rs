@@ -93,8 +93,8 @@ impl Connection {
         true
     }
 
-    /// Bytes of data that a stream can send now. Where that is 0 for want of window, [`super::Event::WindowOpened`] tells
-    /// when.
+    /// Bytes of data that a stream can send now. Where that is 0 for want of window, [`super::Event::WindowOpened`] follows
+    /// when it opens.
     pub fn capacity_of(&mut self, id: u32) -> usize {
         let free = self.limits.output_bytes.saturating_sub(self.out.len() - self.written);
         let shared = self.send_window;
@@ -111,7 +111,7 @@ impl Connection {
     }
 
     /// Bytes of data that all streams together can send now: the output's room within the connection's window. Where that
-    /// is closed, [`super::Event::WindowOpened`] of stream 0 tells when it opens.
+    /// is closed, [`super::Event::WindowOpened`] of stream 0 follows when it opens.
     pub fn room(&mut self) -> usize {
         if self.send_window <= 0 {
             self.is_blocked = true;
@@ -228,8 +228,8 @@ fn path(request: &Request) -> &[u8] {
     }
 }
 
-/// Appends fields, names in small letters, without those that belong to a connection of HTTP/1.1 (RFC 9113 section 8.2.2),
-/// and without the Host, which is `:authority`.
+/// Appends fields, names in small letters. Fields that belong to a connection of HTTP/1.1 are left out (RFC 9113 section
+/// 8.2.2), and so is Host, which is `:authority`.
 fn fields(encoder: &mut Encoder, fields: &Fields, out: &mut Vec<u8>) {
     let has_hop = fields.may_have(HOP);
     let mut small = [0; SMALL_BYTES];

@@ -15,7 +15,7 @@ pub struct Settings {
     pub initial_window: u32,
     /// The largest payload it takes.
     pub frame_bytes: u32,
-    /// It takes CONNECT with `:protocol`.
+    /// Whether it takes CONNECT with `:protocol`.
     pub extended_connect: bool,
 }
 

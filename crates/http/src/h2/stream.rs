@@ -42,7 +42,7 @@ pub(super) struct Stream {
     /// Data is no body, but a tunnel's (RFC 9113 section 8.5).
     pub(super) is_tunnel: bool,
     pub(super) interim_answers: u32,
-    /// The waiting sender is told when the window opens.
+    /// Whether a sender waits for the window: it gets an event when the window opens.
     pub(super) is_blocked: bool,
 }
 
@@ -123,7 +123,7 @@ pub(super) struct Streams {
     open: VecDeque<Stream>,
     /// The index of the stream that was last looked for: it is often the next one, too.
     last: Cell<usize>,
-    /// Those that have ended, and those that this side has reset: many of the former must not push out the latter.
+    /// Streams that have ended, and streams that this side has reset: many of the former must not push out the latter.
     ended: VecDeque<u32>,
     reset: VecDeque<u32>,
     /// The highest stream that is not remembered any more.
@@ -136,9 +136,9 @@ pub(super) enum Past {
     Ended,
     /// This side has reset it: frames may be on their way.
     Reset,
-    /// It may have been either, too long ago.
+    /// The stream may have been either, too long ago.
     Forgotten,
-    /// It was never opened.
+    /// The stream was never opened.
     Unused,
 }
 

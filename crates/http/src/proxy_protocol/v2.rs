@@ -14,7 +14,7 @@ use super::{Announced, Ends, Wrong, begins_alike, in_one_family, kind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
-/// Up to the addresses.
+/// Bytes before the addresses.
 const FIXED: usize = 16;
 const VERSION: u8 = 0x20;
 const LOCAL: u8 = 0x20;

@@ -66,7 +66,7 @@ fn floods_end_the_connection() {
         assert_eq!(peer.failure(), Some(Code::ENHANCE_YOUR_CALM), "{glitch:?}");
         assert!(peer.events.contains(&Event::Glitch(glitch)));
         assert!(sent > 20, "{glitch:?}");
-        // The same is nothing over a longer time.
+        // The same is allowed over a longer time.
         let mut peer = Peer::of_server(limits);
         peer.head(1, 0, &POST);
         for _ in 0..sent * 2 {
@@ -81,7 +81,7 @@ fn floods_end_the_connection() {
 
 #[test]
 fn header_blocks_are_limited_in_each_way() {
-    // CONTINUATION frames (CVE-2024-27316 and its kin).
+    // CONTINUATION frames (CVE-2024-27316 and its like).
     let mut peer = Peer::of_server(Limits::default());
     let block = peer.block(&GET);
     peer.send(&frame(HEADERS, END_STREAM, 1, &block));
@@ -212,7 +212,7 @@ fn frames_of_streams_that_were_reset_are_counted() {
             assert_eq!(flood(&mut peer, |_| frame.clone()), (times, Some(glitch)), "{release}");
         }
     }
-    // Heads that come after GOAWAY open nothing.
+    // Heads that come after GOAWAY open no stream.
     let mut peer = Peer::of_server(Limits::default());
     peer.connection.goaway(Code::NO_ERROR);
     let late = |times: u32| frame(HEADERS, END_HEADERS | END_STREAM, times * 2 + 1, b"\x82\x86");

@@ -204,7 +204,7 @@ fn section_6_8_a_drain_takes_what_is_on_its_way() {
     assert_eq!(peer.send(&frame(PING, ACK, 0, b"draining")), [Event::Pong]);
     peer.connection.goaway(Code::NO_ERROR);
     assert_eq!(peer.output(), [(GOAWAY, 0, 0, [3u32.to_be_bytes(), [0; 4]].concat())]);
-    // A head that comes late is not taken, but is read: the table goes on.
+    // A head that comes late is not taken, but is read: the table needs it.
     assert!(peer.head(5, 0, &with(&GET, &[("x-a", "1")])).is_empty());
     assert!(peer.send(&frame(DATA, END_STREAM, 5, b"late")).is_empty());
     assert!(!peer.connection.is_finished());
@@ -435,7 +435,7 @@ fn haproxys_reading_is_looser() {
         let mut strict = Peer::of_server(Limits::default());
         assert!(matches!(strict.head(1, END_STREAM, &head)[..], [Event::Malformed { id: 1, .. }, ..]), "{head:?}");
     }
-    // Only blanks are cut off, and nothing of them stays.
+    // Only blanks are cut off, and all of them.
     for (name, value, line) in [
         ("a", "\r\n\r\nGET /other HTTP/1.1", None),
         ("a", "b\r\n", None),

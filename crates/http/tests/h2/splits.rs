@@ -27,7 +27,7 @@ fn record(pieces: impl Iterator<Item = Vec<u8>>) -> (Vec<Event>, Received, Vec<u
                     _ => data.push((id, taken)),
                 }
             }
-            // A frame may be told in parts.
+            // A frame may come as several events.
             if !matches!(event, Event::Data { end: false, .. }) {
                 events.push(event);
             }

@@ -34,7 +34,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
     unary!("even", Bool, "Whether the number is even.", |n| n & 1 == 0),
 ];
 
-/// A number that stands in the configuration or in a variable.
+/// A number of the configuration, or of a variable.
 pub(super) fn operand(args: &ArgList, i: usize, env: &Env<'_>) -> Option<i64> {
     match args.int(i) {
         Some(n) => Some(n),

@@ -65,8 +65,8 @@ pub fn decode(text: &[u8], alphabet: Alphabet) -> Option<Octets<'static>> {
     Some(Octets::from(out))
 }
 
-/// Decodes a part of a JSON Web Token, which has a single form (RFC 7515 section 2): without padding, and without bits that
-/// are left over (RFC 4648 section 3.5). Otherwise a signature would have several texts.
+/// Decodes a part of a JSON Web Token, which has a single form (RFC 7515 section 2). It is without padding, and without
+/// bits that are left over (RFC 4648 section 3.5). Otherwise a signature would have several texts.
 pub fn decode_exact(text: &[u8]) -> Option<Octets<'static>> {
     decode(text, URL).filter(|bytes| *encode(bytes, URL) == *text)
 }

@@ -62,7 +62,7 @@ const MESSAGE_TYPE: u32 = 35;
 const VERSIONS: &[(&[u8], u32)] =
     &[(b"FIX.4.0", 140), (b"FIX.4.1", 211), (b"FIX.4.2", 446), (b"FIX.4.3", 659), (b"FIX.4.4", 956), (b"FIXT.1.1", 1621)];
 
-/// Shorter ones do not hold the three tags at the start and the one at the end.
+/// Least bytes of a message: the three tags at the start and the one at the end.
 const SHORTEST: usize = 26;
 
 enum Message {

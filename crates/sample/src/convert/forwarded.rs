@@ -1,4 +1,4 @@
-//! The Forwarded field (RFC 7239): `rfc7239_field` and its kin.
+//! The Forwarded field (RFC 7239): `rfc7239_field` and its like.
 
 use crate::argument::{Arg, ArgList, ParamKind, need};
 use crate::cast;

@@ -1,7 +1,8 @@
 //! Values inside JSON texts (RFC 8259): `json_query('$.a.b[0]')`. Paths are RFC 9535's, as far as they select by names, by
 //! places and by `*`; of several values the first is taken.
 //!
-//! The text is walked once for each `*` of the path, nothing is built. Depth is limited, so that no text can use up the stack.
+//! The text is walked once for each `*` of the path, without a tree. Depth is limited, so that no text can use up the
+//! stack.
 
 use crate::argument::{Arg, ArgList, ParamKind, may, need};
 use crate::compiler::Compiler;
@@ -51,7 +52,7 @@ pub(super) fn check(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), Str
     Ok(())
 }
 
-/// Parses a path. A dot inside a key stands after a backslash.
+/// Parses a path. A dot inside a key is written after a backslash.
 fn parse_path(path: &[u8]) -> Option<Vec<Step>> {
     let (mut rest, mut steps) = (path.strip_prefix(b"$")?, Vec::new());
     while let Some((&first, after)) = rest.split_first() {

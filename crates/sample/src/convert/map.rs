@@ -1,5 +1,5 @@
 //! Maps: the value that a file holds for the value, `map_beg_int(file,default)`. Methods of matching, numbers and addresses
-//! of defaults are read at load; a look-up is one in an index ([`crate::pattern`]), and copies at most 30 bytes.
+//! of defaults are read at load. A look-up is one in an index ([`crate::pattern`]), and copies at most 30 bytes.
 
 use crate::argument::{Arg, ArgList, Param, ParamKind, may, need};
 use crate::cast::whole_addr;

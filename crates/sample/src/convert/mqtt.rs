@@ -1,6 +1,6 @@
 //! The first packets of MQTT 3.1, 3.1.1 and 5.0: CONNECT of a client, CONNACK of a server. `mqtt_is_valid`, `mqtt_field_value`.
 //!
-//! A packet is read in one pass that notes its fields by name, or by the number of the property in 5.0 (OASIS MQTT 5.0
+//! A packet is read in one pass that notes its fields by name. Properties of 5.0 are noted by their number (OASIS MQTT 5.0
 //! sections 2.2.2, 3.1, 3.2).
 
 use crate::argument::{Arg, ArgList, ParamKind, need};

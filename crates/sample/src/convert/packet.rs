@@ -109,7 +109,7 @@ struct Ip {
     /// The length of the packet.
     length: usize,
     service: u8,
-    /// Not to be fragmented; IPv6 never is on its way.
+    /// Whether the packet may not be fragmented; IPv6 packets never are on their way.
     whole: bool,
     ttl: u8,
     protocol: u8,

@@ -50,14 +50,14 @@ pub(crate) const CONVERTERS: &[Converter] = &[
     .check(check),
 ];
 
-/// A flag and a length of 32 bits stand before each message of gRPC.
+/// Header of each message of gRPC: a flag and a length of 32 bits.
 const FRAME_HEADER: usize = 5;
 
 /// Interpretation of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Bytes,
-    /// A varint as it stands.
+    /// A varint without a sign.
     Varint,
     /// A varint with the sign in its lowest bit.
     Zigzag,

@@ -159,7 +159,7 @@ struct Stamp {
 }
 
 impl Stamp {
-    /// The conversions of strftime in the C locale; an unknown one is written as it stands.
+    /// Writes a format with the conversions of strftime in the C locale; an unknown conversion is written unchanged.
     fn write(&self, format: &[u8], out: &mut Buffer) {
         let mut rest = format;
         while let Some((&first, after)) = rest.split_first() {
@@ -270,7 +270,7 @@ pub fn write(seconds: i64) -> String {
     written(seconds, "")
 }
 
-/// A date in one of the three forms that RFC 9110 section 5.6.7 wants recipients to read, as seconds since 1970.
+/// A date in any of the three forms that recipients have to read by RFC 9110 section 5.6.7, as seconds since 1970.
 pub fn parse(text: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?;
     let words: Vec<&str> = text.split([' ', ',', '-']).filter(|w| !w.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! The request's credentials (RFC 9110 section 11.6.2): `http_auth_user` and its kin.
+//! The request's credentials (RFC 9110 section 11.6.2): `http_auth_user` and its like.
 
 use crate::argument::{ArgList, ParamKind, may};
 use crate::convert::base64;

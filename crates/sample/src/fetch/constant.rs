@@ -1,4 +1,4 @@
-//! Values that stand in the configuration.
+//! Constants of the configuration.
 
 use crate::argument::{Arg, ArgList, ParamKind, need};
 use crate::compiler::Compiler;

@@ -1,4 +1,4 @@
-//! Cookies: `req.cook`, `res.cook` and their kin (RFC 6265, read as leniently as HAProxy does).
+//! Cookies: `req.cook`, `res.cook` and their like (RFC 6265, read as leniently as HAProxy does).
 
 use super::header::{end, split};
 use super::side::{Current, Req, Res, Side, direction};

@@ -1,4 +1,4 @@
-//! Header fields: `req.hdr`, `res.hdr` and their kin.
+//! Header fields: `req.hdr`, `res.hdr` and their like.
 //!
 //! The `hdr` kind takes a value at each comma outside quotes, empty ones too; the `fhdr` kind takes whole field values. Without an
 //! occurrence a single value is the last one, and an ACL tries all of them.

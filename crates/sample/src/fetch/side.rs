@@ -6,7 +6,7 @@ use crate::env::Env;
 use crate::registry::Needs;
 use terse_message::{Fields, Known};
 
-/// Message that a fetch looks at.
+/// Side of the message that a fetch reads.
 pub(super) trait Side {
     /// The fields of the message's head.
     fn fields<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Fields>;
@@ -64,8 +64,8 @@ impl Side for Current {
 /// Index of the argument where [`direction`] leaves its note.
 const DIRECTION: usize = 2;
 
-/// Notes after the arguments whether the expression stands where a response is processed. In a log, which has both, HAProxy
-/// takes the request.
+/// Notes after the arguments whether the expression is evaluated for a response. In a log, which has both, HAProxy takes
+/// the request.
 pub(super) fn direction(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>) -> Result<(), String> {
     let response = compiler.have.has(Needs::RESPONSE) && !compiler.have.has(Needs::END);
     args.resize(DIRECTION, Arg::None);

@@ -19,7 +19,7 @@ pub(super) enum Encoding {
 /// Type that a value is taken for: `%(name:type)`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum ItemType {
-    /// Its own type.
+    /// The type of the value itself.
     #[default]
     Own,
     /// `str`: text.
@@ -120,7 +120,7 @@ impl Encoding {
     }
 }
 
-/// A string of JSON. Bytes beyond ASCII stay what they are.
+/// A string of JSON. Bytes beyond ASCII are unchanged.
 fn json_text(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     for &b in text {

@@ -76,7 +76,7 @@ impl Compiler<'_> {
         let (name, after) = rest.split_at(rest.iter().take_while(|b| b.is_ascii_alphanumeric()).count());
         let name = std::str::from_utf8(name).unwrap_or_default();
         if name == "o" {
-            // It writes nothing: its options hold for the items after it, and an encoding for the whole.
+            // The item writes no text: its options hold for the items after it, and an encoding for the whole.
             draft.hold(options);
             draft.name = "".into();
             *common = Options { kind: ItemType::Own, ..options };

@@ -28,7 +28,7 @@ pub(super) struct Posting {
 pub(super) enum Made {
     /// The value is not used.
     Nothing,
-    /// It is text: the entry has it.
+    /// The value is text: the entry has it.
     Text,
     /// A number.
     Int(i64),

@@ -29,7 +29,7 @@ pub(super) enum Index {
 }
 
 impl Index {
-    /// Without patterns.
+    /// An index without patterns.
     pub(super) fn new(matching: Matching, ignore_case: bool) -> Index {
         match matching {
             Matching::Found | Matching::Bool => Index::Nothing,

@@ -1,14 +1,14 @@
 //! The lengths that a set of keys has.
 //!
-//! With them a hash table answers more than "is it there": the longest prefix of a text that is a key is among as many
-//! candidates as there are lengths, and sets of thousands of keys have a few dozen.
+//! With them a hash table answers more than "is it there": there are as many candidates for the longest prefix of a text
+//! that is a key as there are lengths. Sets of thousands of keys have a few dozen lengths.
 
 /// Lengths, each with the number of its keys, in ascending order.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Lengths(Vec<(usize, usize)>);
 
 impl Lengths {
-    /// A key of that length came.
+    /// Adds a key of that length.
     pub(super) fn add(&mut self, len: usize) {
         match self.0.binary_search_by_key(&len, |(len, _)| *len) {
             Ok(at) => self.0[at].1 += 1,
@@ -16,7 +16,7 @@ impl Lengths {
         }
     }
 
-    /// So many keys of that length went.
+    /// Removes so many keys of that length.
     pub(super) fn remove(&mut self, len: usize, keys: usize) {
         if let Ok(at) = self.0.binary_search_by_key(&len, |(len, _)| *len) {
             self.0[at].1 -= keys;
@@ -26,7 +26,7 @@ impl Lengths {
         }
     }
 
-    /// Those up to a limit, in ascending order.
+    /// The lengths up to a limit, in ascending order.
     #[inline]
     pub(super) fn up_to(&self, limit: usize) -> impl DoubleEndedIterator<Item = usize> {
         let end = self.0.partition_point(|(len, _)| *len <= limit);

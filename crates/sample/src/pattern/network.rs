@@ -1,4 +1,4 @@
-//! Networks: `ip`. The longest that an address lies in, by one look-up for each length of prefix in use.
+//! Networks: `ip`. An address matches the longest network that it lies in, by one look-up for each length of prefix in use.
 //!
 //! An IPv4 address is looked for among IPv4 networks, then as `::ffff:a.b.c.d` among IPv6 ones. An IPv6 address is looked
 //! for among IPv6 networks, then, if it holds an IPv4 address, among IPv4 ones. IPv4 masks with holes have no length: they

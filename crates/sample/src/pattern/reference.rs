@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A mutex guards the state that commands and rules change. Look-ups never take it: they read the indexes that the current
-//! version published. Nothing is compiled under it: a key's patterns are made before.
+//! version published. No pattern is compiled under it: a key's patterns are made before.
 
 use super::file;
 use super::parse::Resolve;
@@ -66,7 +66,7 @@ pub enum Refusal {
     /// A pattern or a value cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// There are [`MOST_ENTRIES`] already.
+    /// The reference has [`MOST_ENTRIES`] already.
     #[error("there are {MOST_ENTRIES} entries already")]
     Full,
 }
@@ -513,7 +513,7 @@ impl Book {
         self.versions.iter().find(|(_, version)| version.entry(id).is_some()).map(|(number, _)| *number)
     }
 
-    /// Lets look-ups see a version's entries, if it is the one that is matched.
+    /// Publishes a version's entries for look-ups, if it is the one that is matched.
     fn publish(&mut self, number: u32) {
         if number == self.current {
             let Book { versions, ways, .. } = self;

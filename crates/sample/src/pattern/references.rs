@@ -24,11 +24,11 @@ struct List {
 /// Effect of a rule on entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// It puts a pattern and a value in.
+    /// Puts a pattern and a value in.
     Put,
-    /// It adds a pattern.
+    /// Adds a pattern.
     Add,
-    /// It removes a pattern.
+    /// Removes a pattern.
     Remove,
 }
 
@@ -72,7 +72,7 @@ impl References {
         found.cloned()
     }
 
-    /// The reference of a name that a rule changes; its readers may stand anywhere in the configuration.
+    /// The reference of a name that a rule changes; its readers may be anywhere in the configuration.
     pub fn changed(&self, text: &str, change: Change, place: &Place) -> Arc<Reference> {
         let reference = self.named(text);
         self.list().changes.push((reference.clone(), change, place.clone()));

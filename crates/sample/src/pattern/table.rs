@@ -97,7 +97,7 @@ impl Table {
         Arc::make_mut(&mut self.shards[at]).entry(hash).or_default()
     }
 
-    /// High bits, because maps use the low ones.
+    /// Index of a hash's shard: its high bits, because maps use the low ones.
     #[inline]
     fn shard_of(&self, hash: u64) -> usize {
         (hash >> 32) as usize & (self.shards.len() - 1)

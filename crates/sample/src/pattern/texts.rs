@@ -1,7 +1,7 @@
 //! Texts that are compared whole, at their ends, or between delimiters: `str`, `bin`, `beg`, `end`, `dir`, `dom`, methods.
 //!
-//! All of them are look-ups of parts of the value in one table: the whole of it, its prefixes and suffixes of the lengths
-//! that keys have, or the text between two delimiters.
+//! All of them are look-ups of parts of the value in one table. The parts are the whole of it, its prefixes and suffixes of
+//! the lengths that keys have, or the text between two delimiters.
 
 use super::Matching;
 use super::entry::Posting;
@@ -75,7 +75,7 @@ impl Texts {
         }))
     }
 
-    /// Calls `then` with the key of a pattern; not for a pattern that matches nothing.
+    /// Calls `then` with the key of a pattern; not for a pattern without matches.
     fn with_key(&mut self, text: &[u8], then: impl FnOnce(&mut Texts, &[u8])) {
         let text = match self.matching {
             Matching::Dir => trim(text, DIR),
@@ -102,7 +102,7 @@ fn first<'p>(postings: impl Iterator<Item = &'p Posting>) -> Option<&'p Posting>
     postings.min_by_key(|posting| posting.id())
 }
 
-/// In small letters, without allocation up to the length of most fields.
+/// The text in small letters, without allocation up to the length of most fields.
 pub(super) fn lowered(text: &[u8]) -> SmallVec<[u8; 256]> {
     let mut lowered = SmallVec::from_slice(text);
     lowered.make_ascii_lowercase();

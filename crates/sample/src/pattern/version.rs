@@ -66,7 +66,7 @@ impl Version {
     }
 
     /// Puts an entry in, in the place of one of the same number, with its key's patterns. All ways must accept it;
-    /// otherwise nothing changes.
+    /// otherwise there is no change.
     pub(super) fn put(&mut self, entry: Entry, ways: &[Arc<Way>], patterns: &Patterns) -> Result<(), String> {
         let entry = Arc::new(entry);
         let postings: Result<Vec<_>, _> = ways.iter().map(|way| way.posting(&entry)).collect();
@@ -122,7 +122,7 @@ impl Version {
         Ok(())
     }
 
-    /// Lets look-ups use its indexes.
+    /// Publishes its indexes for look-ups.
     pub(super) fn publish(&self, ways: &[Arc<Way>]) {
         ways.iter().zip(&self.indexes).for_each(|(way, index)| way.publish(index));
     }

@@ -39,7 +39,7 @@ pub enum Output {
 /// Match of a value, for people.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The entry, if the way of matching looks at entries at all.
+    /// The entry, if the way of matching uses entries at all.
     pub entry: Option<Arc<Entry>>,
     /// The value's type, if there is a value.
     pub kind: Option<&'static str>,
@@ -75,7 +75,7 @@ impl Way {
         Arc::new(Index::new(self.matching, self.ignore_case))
     }
 
-    /// Lets look-ups use another index.
+    /// Publishes another index for look-ups.
     pub(super) fn publish(&self, index: &Arc<Index>) {
         self.index.store(index.clone());
     }

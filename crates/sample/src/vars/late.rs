@@ -1,5 +1,5 @@
-//! Variables of the process whose names come at run time, from the stats socket: found by name in a compact elastic binary tree,
-//! once for each expression that holds them, and by index from then on.
+//! Variables of the process whose names come at run time, from the stats socket. They are found by name in a compact
+//! elastic binary tree, once for each expression that holds them, and by index from then on.
 
 use crate::value::Value;
 use std::sync::{PoisonError, RwLock};
@@ -61,7 +61,7 @@ impl Late {
     }
 }
 
-/// More names than an operator would ever write, many times over; each name costs about as much as a short value.
+/// Most names: many times more than an operator would ever write; each name costs about as much as a short value.
 const MOST_NAMES: usize = 4096;
 const LONGEST_NAME: usize = 256;
 

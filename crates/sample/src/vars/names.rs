@@ -1,4 +1,4 @@
-//! Names of variables, and the slots that they stand for.
+//! Names of variables, and their slots.
 
 use super::late::Late;
 use super::{VarScope, VarSlot};
@@ -17,7 +17,7 @@ pub struct VarNames {
 #[derive(Clone, Default, Debug)]
 struct Names {
     index: HashMap<Arc<str>, u32>,
-    /// By slot.
+    /// The names by slot.
     names: Vec<Arc<str>>,
 }
 

@@ -58,7 +58,7 @@ impl ProcessStore {
         &self.names
     }
 
-    /// The same, for expressions that are compiled from now on: new names of the process's scope are added here, new names
+    /// The same, for expressions that are compiled from now on. New names of the process's scope are added here, new names
     /// of other scopes are not.
     pub fn later_names(&self) -> VarNames {
         self.names.clone().followed_by(self.late.clone())

@@ -74,7 +74,7 @@ impl Target {
     }
 }
 
-/// Only a text can be empty: a number never is, nor is a method.
+/// Whether a value can be empty: a text can, a number or a method cannot.
 fn has_length(value: &Value<'_>) -> bool {
     matches!(value, Value::Str(_) | Value::Bin(_))
 }

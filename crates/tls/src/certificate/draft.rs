@@ -31,7 +31,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Without any part.
+    /// A draft without any part.
     pub(crate) fn empty(path: &Path) -> Draft {
         Draft {
             path: path.to_owned(),
@@ -48,7 +48,7 @@ impl Draft {
         }
     }
 
-    /// With the parts of a certificate.
+    /// A draft with the parts of a certificate.
     pub(crate) fn of(certificate: &Certificate) -> Draft {
         Draft {
             path: certificate.path.clone(),
@@ -170,7 +170,7 @@ impl Draft {
 
 /// The key of a file in PEM, if there is one.
 fn key_in(path: &Path, pem: &[u8]) -> Result<Option<PKey<Private>>, Unusable> {
-    // Before a key of an elliptic curve its curve may stand, in a block of its own.
+    // A key of an elliptic curve may follow a block of its own for the curve.
     let Some(block) = pem::blocks(pem).find(Block::is_key) else { return Ok(None) };
     let asked = Cell::new(false);
     let key = PKey::private_key_from_pem_callback(block.text, |_| {

@@ -306,7 +306,7 @@ pub(super) fn folder(args: &mut Args<'_>) -> Result<PathBuf, Fault> {
     Ok(PathBuf::from(args.need("<folder>")?))
 }
 
-/// Reads keywords of a line's table, of which some may stand here.
+/// Reads keywords of a line's table, as far as they are allowed here.
 fn options<T>(args: &mut Args<'_>, table: &[Param<T>], allowed: &[&str], draft: &mut T) -> Result<(), Fault> {
     while let Some(word) = args.peek() {
         let is_allowed = allowed.iter().any(|name| if name.ends_with('-') { word.starts_with(name) } else { word == *name });

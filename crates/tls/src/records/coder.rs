@@ -2,7 +2,7 @@
 //! records: each ends with a flush, and the next may refer to the records before it.
 //!
 //! A record that is stored bypasses the coder. The next one that is not begins with a state that was emptied and given the
-//! last bytes that went by: heads after small bodies still find the heads before them.
+//! last bytes that went by. So heads after small bodies still find the heads before them.
 
 use super::Manner;
 use zlib_rs::{Deflate, DeflateFlush, Inflate, InflateFlush};

@@ -94,7 +94,7 @@ pub(super) fn register() -> Result<(), String> {
     Ok(())
 }
 
-/// Lets a context compress, whatever its security level has for that; on all else that level goes on deciding.
+/// Allows a context to compress, whatever its security level has for that; all else is still decided by that level.
 pub(super) fn allow(context: &mut SslContextBuilder) {
     // SAFETY: the context lives. The callback is a function, and asks the one that was there before for all but one operation.
     unsafe {

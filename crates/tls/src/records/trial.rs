@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::rc::Rc;
 
-/// Makes it, sends a text compressed and stored, and looks at the wire.
+/// Makes the connection, sends a text compressed and stored, and checks the bytes on the wire.
 pub(super) fn run() -> Result<(), String> {
     let said = |error: ErrorStack| format!("a connection to try it with cannot be made: {error}");
     let (one, other) = ends().map_err(said)?;
@@ -46,7 +46,7 @@ pub(super) fn run() -> Result<(), String> {
 
 const RECORD: usize = 16_000;
 
-/// Both ends: client and server.
+/// The two ends: client and server.
 fn ends() -> Result<(Ssl, Ssl), ErrorStack> {
     let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1)?;
     let key = PKey::from_ec_key(EcKey::generate(&group)?)?;

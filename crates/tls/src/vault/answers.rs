@@ -38,7 +38,7 @@ impl Vault {
         if in_base64 { Some(base64(der) + "\n") } else { answer::text(der) }
     }
 
-    /// The answer that stands beside a certificate, by the name of its file. `*` before it: as it is being changed.
+    /// The answer beside a certificate, by the name of its file. `*` before it: as it is being changed.
     pub fn show_answer_beside(&self, name: &str) -> Option<String> {
         let (name, is_draft) = asked(name);
         let draft = self.held().draft_of(name.strip_suffix(".ocsp")?, is_draft)?;

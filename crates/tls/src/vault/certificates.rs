@@ -151,7 +151,7 @@ impl Vault {
         let certificate = match certificate {
             Ok(certificate) => certificate,
             Err(wrong) => {
-                // A missing part may still come, and else nothing.
+                // A missing part may still come; otherwise the draft is dropped.
                 held.draft.take_if(|_| is_whole);
                 return Err(Refusal::Mismatch(wrong.0));
             }

@@ -45,7 +45,7 @@ impl Version {
 /// A list of certificates.
 #[derive(Clone)]
 pub(crate) struct List {
-    /// It is a folder: its lines are names of files, each there once.
+    /// Whether it is a folder: its lines are names of files, each there once.
     pub(crate) is_folder: bool,
     /// Its lines, with the numbers that they have in the file.
     pub(crate) lines: Vec<ListLine>,

@@ -94,7 +94,7 @@ struct Reader<'v> {
     vault: &'v Vault,
     held: &'v mut Held,
     wrong: Vec<(Place, String)>,
-    /// Remarks, which are reported and change nothing.
+    /// Remarks, which are reported without further effect.
     remarks: Vec<(Place, String)>,
 }
 
@@ -294,7 +294,7 @@ pub(crate) fn folder_key(path: &Path) -> Key {
     key(path).trim_end_matches('/').into()
 }
 
-/// The files of a folder that hold certificates, in the order of their names' bytes; those of one bundle stand together.
+/// The files of a folder that hold certificates, in the order of their names' bytes; those of one bundle follow each other.
 fn folder(path: &Path) -> Result<Vec<PathBuf>, Unusable> {
     let failed = |error| Unusable(format!("'{}': {error}", path.display()));
     let mut files = Vec::new();

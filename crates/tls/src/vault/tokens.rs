@@ -24,14 +24,14 @@ pub struct Tokens {
 /// Use of a certificate for tokens.
 #[derive(Clone)]
 pub enum TokenCertificate {
-    /// It verifies tokens by its key, and decrypts them by the private key where that is there.
+    /// The certificate verifies tokens by its key, and decrypts them by the private key where that is there.
     Allowed {
         /// Its key.
         public: PKey<Public>,
         /// The private key.
         private: Option<PKey<Private>>,
     },
-    /// It exists, and is not for tokens.
+    /// The certificate exists, and is not for tokens.
     Forbidden,
 }
 
@@ -84,7 +84,7 @@ impl Vault {
         held.publish();
     }
 
-    /// Those that are for tokens, in the order of their bytes.
+    /// Certificates that are for tokens, in the order of their bytes.
     pub fn token_certificates(&self) -> Vec<String> {
         self.held().for_tokens.iter().map(ToString::to_string).collect()
     }

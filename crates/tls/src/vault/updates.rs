@@ -51,7 +51,7 @@ pub enum Fetched {
     OtherType,
     /// No authorised signer has signed it, or it is about another certificate.
     Check,
-    /// It cannot be given to clients.
+    /// The answer cannot be given to clients.
     Insertion,
 }
 
@@ -73,7 +73,7 @@ impl Fetched {
 pub(crate) enum Hindrance {
     /// Its issuer is not known.
     Issuer,
-    /// It names no responder.
+    /// The certificate names no responder.
     Responder,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Updates(BTreeMap<CertificateId, Update>);
 
 struct Update {
     file: Key,
-    /// It is fetched again and again; otherwise once, by a command.
+    /// Whether answers are fetched again and again; otherwise once, by a command.
     is_regular: bool,
     /// `None`: it is being asked.
     next_s: Option<i64>,
@@ -368,5 +368,5 @@ fn date(at_s: i64) -> Option<String> {
 
 /// Longest sleep where no question is due.
 const LONG: Duration = Duration::from_secs(3600);
-/// From here on the delay does not grow.
+/// Number of doublings from which on the delay does not grow.
 const MOST_DOUBLINGS: u32 = 16;

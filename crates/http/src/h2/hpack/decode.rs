@@ -27,9 +27,9 @@ pub struct Line {
 /// Reason why a block is not read to its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// It is no block: COMPRESSION_ERROR.
+    /// The bytes are no block: COMPRESSION_ERROR.
     Malformed,
-    /// The caller wants no more.
+    /// The caller has stopped the reading.
     Enough,
 }
 

@@ -41,7 +41,7 @@ impl Encoder {
         self.append(name, value, (fixed, Storing::of(name, value)), out);
     }
 
-    /// Appends a field that no hop may put into a table, as its sender wants it (RFC 7541 section 6.2.3).
+    /// Appends a field that no hop may put into a table, as its sender asks for (RFC 7541 section 6.2.3).
     pub fn never_indexed(&mut self, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
         let named = match static_match(name, value) {
             Some(Match::Field(index)) => Some(Match::Name(index)),

@@ -56,7 +56,7 @@ pub(super) fn encoded_len(text: &[u8]) -> usize {
     text.iter().map(|b| usize::from(CODES[usize::from(*b)].1)).sum::<usize>().div_ceil(8)
 }
 
-/// Appends the code of a text, filled up with ones.
+/// Appends the code of a text, padded with one bits.
 pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
     let (mut bits, mut count) = (0u64, 0u32);
     for &byte in text {

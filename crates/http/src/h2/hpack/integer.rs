@@ -1,6 +1,7 @@
 //! Integers with a prefix (RFC 7541 section 5.1).
 
-/// Takes an integer whose first byte has `prefix` bits of it; `None` where it ends too early or is beyond any length of ours.
+/// Takes an integer whose first byte has `prefix` bits of it; `None` where it ends too early or is longer than any table or
+/// text.
 #[inline]
 pub(super) fn take(input: &mut &[u8], prefix: u32) -> Option<usize> {
     let (&first, mut rest) = input.split_first()?;

@@ -17,7 +17,7 @@ pub use encode::Encoder;
 /// Size of the table before a SETTINGS frame changes it (RFC 9113 section 6.5.2), and at most.
 pub const TABLE_BYTES: usize = 4096;
 
-/// Cost of an entry beside its bytes (RFC 7541 section 4.1).
+/// Cost of an entry in addition to its bytes (RFC 7541 section 4.1).
 const ENTRY_BYTES: usize = 32;
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ struct Entry {
     at: usize,
     name: u32,
     value: u32,
-    /// Of the name and of both, for [`Table::find`].
+    /// Hashes of the name and of both, for [`Table::find`].
     hashes: (u32, u32),
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Match {
     Name(usize),
 }
 
-/// Bytes of a line beside name and value.
+/// Bytes of a line in addition to name and value.
 const LINE_BYTES: usize = 4;
 
 impl Default for Table {
@@ -116,7 +116,7 @@ impl Table {
     }
 }
 
-/// Of a name, and of name and value.
+/// The hashes of a name, and of name and value.
 pub(super) fn hashes(name: &[u8], value: &[u8]) -> (u32, u32) {
     let named = mix(name.len() as u64, name);
     ((named >> 32) as u32, (mix(named ^ value.len() as u64, value) >> 32) as u32)
