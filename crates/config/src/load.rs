@@ -221,6 +221,10 @@ impl Reading {
             Target::Refused => return,
             Target::Outside => {
                 let word = statement.words.first().map(Word::display).unwrap_or_default();
+                if word.starts_with('\u{feff}') {
+                    let fault = Fault::new(0, "the file begins with a byte order mark, which is no part of a word");
+                    return self.say(Severity::Alert, statement, fault.hint("save it as UTF-8 without one"));
+                }
                 let fault = Fault::new(0, format!("unknown keyword '{word}' out of section"));
                 let fault = near::hinted(fault, &word, SectionKind::ALL.iter().map(|kind| kind.name()));
                 return self.say(Severity::Alert, statement, fault);

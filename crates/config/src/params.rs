@@ -70,9 +70,21 @@ pub fn apply<T>(args: &mut Args<'_>, what: &str, table: &[Param<T>], draft: &mut
 
 /// Reads a single `name [arguments]`, and leaves the words after it.
 pub fn apply_one<T>(args: &mut Args<'_>, what: &str, table: &[Param<T>], draft: &mut T) -> Result<(), Fault> {
+    apply_one_of(args, what, table, draft, || standings(table))
+}
+
+/// The same for a line with several tables: `all` has the words of each, for the hint about a word that none knows.
+pub fn apply_one_of<T>(
+    args: &mut Args<'_>,
+    what: &str,
+    table: &[Param<T>],
+    draft: &mut T,
+    all: impl FnOnce() -> Vec<Standing>,
+) -> Result<(), Fault> {
     let name = args.need(&format!("<{what}>"))?;
     let Some(param) = table.iter().find(|param| param.is(name)) else {
-        return Err(near::hinted(args.fault(format!("unknown {what} '{name}'")), name, table.iter().map(|param| param.name)));
+        let fault = args.fault(format!("unknown {what} '{name}'"));
+        return Err(near::hinted(fault, name, all().into_iter().map(|standing| standing.name)));
     };
     match param.kind {
         ParamKind::Done(parser) => parser(args, draft),

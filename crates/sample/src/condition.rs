@@ -185,7 +185,8 @@ impl Compiler<'_> {
         }
         let Some((_, words)) = PREDEFINED.iter().find(|(known, _)| *known == name) else {
             let known = PREDEFINED.iter().map(|(known, _)| *known);
-            let hint = self.acls.near(name).or_else(|| near::hint(name, known));
+            let near = self.acls.near(name).or_else(|| near::hint(name, known));
+            let hint = near.or_else(|| Some("an 'acl' line above it, in the same section, makes one".into()));
             return Err(with_hint(self.fault(format!("no such ACL: '{name}'")), hint));
         };
         let words: Vec<_> = words.iter().map(|w| Word { bytes: w.as_bytes().to_vec(), span: 0..0 }).collect();

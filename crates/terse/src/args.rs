@@ -14,6 +14,7 @@ use quick::Quick;
 use rustix::process::Pid;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use terse_config::near::nearest;
 
 /// What the command line asks for.
 #[derive(Clone, Default, Debug)]
@@ -157,7 +158,11 @@ impl Misuse {
         let is_file = !word.starts_with('-') && (word.contains(['.', '/']) || std::path::Path::new(word).exists());
         let meant = match OTHER_OPTIONS.iter().find(|(other, _)| *other == word) {
             Some((_, ours)) => Some((*ours).to_owned()),
-            None => is_file.then(|| format!("-f {word}")),
+            None if is_file => Some(format!("-f {word}")),
+            None => {
+                let long = flags::all().map(|flag| flag.name).filter(|name| name.starts_with("--"));
+                nearest(word, COMMANDS.into_iter().chain(long)).first().map(|name| (*name).to_owned())
+            }
         };
         Misuse { hint: meant.map(|meant| format!("did you mean 'terse {meant}'?")), ..Misuse::new(word, "unknown option") }
     }
@@ -247,6 +252,9 @@ const OTHER_OPTIONS: [(&str, &str); 8] = [
 ];
 
 /// The option that a word names: itself, or the longest one with a glued value that the word begins with.
+/// Commands of their own, which are no options.
+const COMMANDS: [&str; 5] = ["check", "top", "health", "gzip", "gunzip"];
+
 fn find(word: &str) -> Option<&'static Flag> {
     let glued = |flag: &&Flag| matches!(flag.value, Value::Glued(_)) && word.starts_with(flag.name);
     flags::all().find(|flag| flag.name == word).or_else(|| flags::all().filter(glued).max_by_key(|flag| flag.name.len()))
@@ -317,6 +325,9 @@ mod tests {
         assert_eq!(parse("-f a stray").unwrap_err().to_string(), "stray: unknown option");
         assert_eq!(parse("a.cfg").unwrap_err().to_string(), "a.cfg: unknown option (did you mean 'terse -f a.cfg'?)");
         assert_eq!(parse("--config a.cfg").unwrap_err().to_string(), "--config: unknown option (did you mean 'terse -f FILE'?)");
+        for (word, meant) in [("chekc", "check"), ("gizp", "gzip"), ("--lisen", "--listen"), ("helth", "health")] {
+            assert_eq!(parse(word).unwrap_err().to_string(), format!("{word}: unknown option (did you mean 'terse {meant}'?)"));
+        }
         assert_eq!(parse("-f a -n many").unwrap_err().word, "-n");
         for junk in ["zork", "tag,zork", "no-cold-first", "q7", "tag,80", "0x"] {
             assert!(parse(&format!("-f a -dM{junk}")).unwrap_err().to_string().contains("is no option of memory"), "{junk}");
@@ -326,6 +337,10 @@ mod tests {
         }
         assert_eq!(parse("--listen :80").unwrap_err().to_string(), "no server (see --to)");
         assert_eq!(parse("--to app").unwrap_err().to_string(), "--to: 'app' has no port");
+        for port in ["99999", "0", "app:99999"] {
+            let said = parse(&format!("--to {port}")).unwrap_err().to_string();
+            assert!(said.ends_with("is not a port between 1 and 65535"), "{said}");
+        }
         assert!(parse("--to 3000 -f a").unwrap_err().to_string().starts_with("--to: stands for a file"));
         assert_eq!(parse("--to 3000 --print").unwrap().action, Action::Print);
         assert_eq!(parse("-f a -W -S").unwrap_err().to_string(), "-S: expects <address>[,<option>]...");

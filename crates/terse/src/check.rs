@@ -110,6 +110,10 @@ pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
         match word.to_str() {
             Some("--json") => as_json = true,
             Some("-f") => {}
+            Some("--help" | "-h") => {
+                print("usage: terse check FILE... [--json]\n");
+                return ExitCode::SUCCESS;
+            }
             Some(option) if option.starts_with('-') => return misuse(&format!("{option}: unknown option")),
             _ => files.push(word.into()),
         }

@@ -1,5 +1,6 @@
 //! `terse health [URL]`: whether a process answers, for images and scripts that have no curl.
 
+use crate::report::print;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -11,6 +12,10 @@ pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let url = match &words[..] {
         [] => CONSOLE,
+        [word] if ["--help", "-h"].contains(&word.as_str()) => {
+            print(format!("{USAGE}\n"));
+            return ExitCode::SUCCESS;
+        }
         [url] => url.as_str(),
         _ => return misuse("expects one URL"),
     };
@@ -55,6 +60,9 @@ fn misuse(reason: &str) -> ExitCode {
     eprintln!("terse health: {reason}");
     ExitCode::from(2)
 }
+
+/// What `--help` says.
+const USAGE: &str = "usage: terse health [http://HOST[:PORT][/PATH]]   (without a URL: the console at http://127.0.0.1:8404/)";
 
 /// Where `--to` and the packaged file show the console.
 const CONSOLE: &str = "http://127.0.0.1:8404/;api=summary";

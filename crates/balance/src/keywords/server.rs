@@ -96,12 +96,12 @@ impl Line<'_> {
     fn read(self, args: &mut Args<'_>, name: &str) -> Result<ServerSettings, Fault> {
         let Line { bases, place, resolver, defaults, added } = self;
         let at = args.position();
-        let text = args.need_address("<address>")?;
+        let text = args.need_address("<address>").map_err(|fault| unnamed(fault, name))?;
         let base = Base::read(args)?;
         let template = bases(base).map_err(|reason| args.fault(reason))?;
         let spot = address::datagrams(&text);
         let datagrams = spot.is_some();
-        let spot = spot.unwrap_or_else(|| address::parse(&text)).map_err(|reason| Fault::new(at, reason))?;
+        let spot = spot.unwrap_or_else(|| address::parse(&text)).map_err(|reason| unnamed(Fault::new(at, reason), name))?;
         let log = LogWords { datagrams, ..template.log };
         let mut server = words(
             args,
@@ -113,12 +113,12 @@ impl Line<'_> {
         server.tls.settle(defaults);
         server.address = match spot {
             Spot::Address(address) => address,
-            Spot::Name(name) => {
+            Spot::Name(host) => {
                 // The stats socket does not wait for the DNS.
                 let methods = if added { &[InitialAddress::None][..] } else { server.resolution.initial() };
-                let address = name.first_address(methods, resolver);
-                server.name_in_dns = Some(name.host.as_str().into());
-                address.map_err(|reason| Fault::new(at, reason))?
+                let address = host.first_address(methods, resolver);
+                server.name_in_dns = Some(host.host.as_str().into());
+                address.map_err(|reason| unnamed(Fault::new(at, reason), name))?
             }
         };
         if datagrams && server.follows_clients() {
@@ -135,6 +135,15 @@ impl Line<'_> {
             (server.maxconn, server.minconn) = (server.maxconn.max(server.minconn), server.maxconn.max(server.minconn));
         }
         Ok(server)
+    }
+}
+
+/// The fault about an address, with a hint where the name before it is one: the line has no name.
+fn unnamed(fault: Fault, name: &str) -> Fault {
+    let is_address = name.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    match is_address {
+        true => fault.hint(format!("a name comes before the address: 'server <name> {name}'")),
+        false => fault,
     }
 }
 
@@ -286,7 +295,12 @@ fn add(scope: &mut Scope<'_>, server: ServerSettings) -> Result<(), Fault> {
     }
     if !farm.names.insert(server.name.clone()) {
         let reason = format!("another server named '{}' was already defined, please use distinct names", server.name);
-        return Err(Fault::new(1, reason));
+        let first = farm.servers.iter().find(|other| other.name == server.name).and_then(|other| other.place.as_ref());
+        let fault = Fault::new(1, reason);
+        return Err(match first {
+            Some(place) => fault.hint(format!("the first is at {}:{}", place.file, place.line)),
+            None => fault,
+        });
     }
     farm.servers.push(server);
     Ok(())

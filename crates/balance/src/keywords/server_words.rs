@@ -57,7 +57,7 @@ pub(super) fn apply(args: &mut Args<'_>, draft: &mut Draft) -> Result<(), Fault>
         let has = |table: &&[Param<Draft>]| table.iter().any(|param| param.is(word));
         let tables = [announcement::KEYWORDS, course_words::KEYWORDS, name_words::KEYWORDS];
         let table = tables.into_iter().find(has).unwrap_or(KEYWORDS);
-        params::apply_one(args, "parameter", table, draft)?;
+        params::apply_one_of(args, "parameter", table, draft, super::standings)?;
     }
     Ok(())
 }

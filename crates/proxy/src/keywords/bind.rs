@@ -44,8 +44,14 @@ pub fn read_on(
 ) -> Result<Vec<BindSettings>, Fault> {
     let place = scope.place.at(args.rest().first().map_or_else(|| scope.place.span.clone(), |word| word.span.clone()));
     let list = args.need_address("<address>")?;
-    let addresses = address::expand(&list).map_err(|reason| args.fault(reason))?;
+    let addresses = address::expand(&list).map_err(|reason| match list.parse::<u16>() {
+        Ok(port) => args.fault(reason).hint(format!("write ':{port}'")),
+        Err(_) => args.fault(reason),
+    })?;
     let draft = parameters(args, scope, own, begin(place))?;
+    if !draft.tls.enabled && !draft.tls.certificates.is_empty() {
+        args.warn("certificates are named, and clients speak without TLS here: add 'ssl'");
+    }
     let numbered = |(address, n): (String, u32)| BindSettings {
         address,
         // The addresses of one line are numbered on from the number that it gives.
@@ -60,7 +66,7 @@ pub fn read_on(
 pub fn parameters(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>, mut draft: BindSettings) -> Result<BindSettings, Fault> {
     while args.peek().is_some() {
         if !own(args)? && !terse_tls::keywords::bind(args, &scope.place, &mut draft.tls)? {
-            params::apply_one(args, "parameter", parameters::TABLE, &mut draft)?;
+            params::apply_one_of(args, "parameter", parameters::TABLE, &mut draft, standings)?;
         }
     }
     // A line that speaks one version offers that.

@@ -40,12 +40,15 @@ impl Quick {
         if host.contains('/') {
             return Err(format!("'{text}' has a path: requests keep their own"));
         }
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
         let is_port = |text: &str| text.parse::<u16>().is_ok_and(|port| port > 0);
         let address = match (host.rsplit_once(':'), scheme) {
             (None, None) if is_port(host) => format!("127.0.0.1:{host}"),
             (Some(("", port)), _) if is_port(port) => format!("127.0.0.1:{port}"),
             (Some((name, port)), _) if is_port(port) && !name.is_empty() => format!("{name}:{port}"),
             (_, Some((port, _))) if !host.is_empty() && !host.ends_with(':') => format!("{host}:{port}"),
+            (Some((_, port)), _) if is_number(port) => return Err(format!("'{port}' is not a port between 1 and 65535")),
+            (None, None) if is_number(host) => return Err(format!("'{host}' is not a port between 1 and 65535")),
             _ => return Err(format!("'{text}' has no port")),
         };
         if address.contains(|sign: char| sign.is_whitespace() || sign.is_control()) {

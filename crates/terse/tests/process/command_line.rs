@@ -49,6 +49,39 @@ fn help_and_misuse() {
     }
 }
 
+#[test]
+fn mistakes_of_every_day_have_a_hint() {
+    let proxies = |front: &str, back: &str| {
+        format!(
+            "defaults\n mode http\n timeout client 1s\n timeout connect 1s\n timeout server 1s\n\
+             frontend web\n bind 127.0.0.1:0\n {front}\n default_backend app\nbackend app\n {back}\n"
+        )
+    };
+    for (front, back, said) in [
+        ("bind :1 sll", "", "unknown parameter 'sll'; did you mean 'ssl'?"),
+        ("bind :1 alnp h2", "", "unknown parameter 'alnp'; did you mean 'alpn'?"),
+        ("", "server one 127.0.0.1:1 ssl verfy none", "unknown parameter 'verfy'; did you mean 'verify'"),
+        ("", "server one 127.0.0.1:1 send-prxy", "unknown parameter 'send-prxy'; did you mean 'send-proxy'?"),
+        ("", "server 127.0.0.1:1 check", "could not resolve address 'check'; a name comes before the address"),
+        ("", "server 127.0.0.1:1", "expects <address> as argument; a name comes before the address: 'server <name> 127.0.0.1:1'"),
+        ("", "server one 127.0.0.1:1\n server one 127.0.0.1:2", "terse.cfg:11"),
+        ("bind 8080", "", "missing port number in '8080'; write ':8080'"),
+        ("http-request deny if is_admin", "", "no such ACL: 'is_admin'; an 'acl' line above it, in the same section, makes one"),
+        ("acl admin path /\n http-request deny if amdin", "", "no such ACL: 'amdin'; did you mean 'admin'?"),
+    ] {
+        let found = check(&proxies(front, back), &[]).expect(1).stderr;
+        assert!(found.contains(said), "{front} {back}: {found}");
+    }
+    let marked = check(&format!("\u{feff}{}", proxies("", "")), &[]).expect(1).stderr;
+    assert!(marked.contains("the file begins with a byte order mark"), "{marked}");
+    let clear = check(&proxies("bind 127.0.0.1:0 crt /nonexistent.pem", ""), &[]).expect(0).stderr;
+    assert!(clear.contains("clients speak without TLS here: add 'ssl'"), "{clear}");
+    for command in ["check", "health"] {
+        let usage = run(&[command, "--help"]).expect(0).stdout;
+        assert!(usage.starts_with(&format!("usage: terse {command} ")), "{usage}");
+    }
+}
+
 /// The cases of HAProxy's own test of conditions, and more.
 #[test]
 fn conditions() {
