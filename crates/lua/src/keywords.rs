@@ -113,7 +113,10 @@ fn load(args: &mut Args<'_>, scope: &mut Scope<'_>, per_thread: bool) -> Result<
     }
     library.lead(scope.shared.entry::<Link>().clone());
     let registry: &mut Registry = scope.shared.entry();
-    library.load(registry, file, words, per_thread).map_err(|reason| Fault::new(at, reason))?;
+    if let Err(reason) = library.load(registry, file, words, per_thread) {
+        scope.shared.entry::<Scripts>().has_failed = true;
+        return Err(Fault::new(at, reason));
+    }
     registry.scripts = Some(library.clone());
     scope.shared.entry::<Scripts>().library = Some(library);
     Ok(())

@@ -64,6 +64,8 @@ pub trait Play {
 pub struct Scripts {
     /// What they have registered, once one is loaded.
     pub library: Option<Arc<dyn Library>>,
+    /// Whether a script could not be loaded, which was said.
+    pub has_failed: bool,
 }
 
 impl Setting for Scripts {

@@ -70,8 +70,12 @@ fn built_in(word: &str, args: &Args<'_>, scope: &mut Scope<'_>, set: RuleSet) ->
 }
 
 fn library(args: &Args<'_>, scope: &mut Scope<'_>) -> Result<Arc<dyn Library>, Fault> {
-    let library = scope.shared.entry::<Scripts>().library.clone();
-    library.ok_or_else(|| args.fault("no Lua script is loaded").hint("load one with 'lua-load' in a 'global' section above"))
+    let Scripts { library, has_failed } = scope.shared.entry::<Scripts>().clone();
+    let hint = match has_failed {
+        true => "the script that was to be loaded above has a fault",
+        false => "load one with 'lua-load' in a 'global' section above",
+    };
+    library.ok_or_else(|| args.fault("no Lua script is loaded").hint(hint))
 }
 
 const LUA: &str = "lua.";

@@ -242,7 +242,9 @@ fn scripts_that_are_wrong_are_problems_of_the_file() {
     let missing = Terse::with("global\n lua-load \"${dir}/none.lua\"\n").arg(&["-c"]).run().stderr;
     assert!(missing.contains("terse.cfg:2]") && missing.contains("none.lua': No such file"), "{missing}");
     let none = Terse::with("frontend f\n http-request lua.x\n").arg(&["-c"]).run().stderr;
-    assert!(none.contains("no Lua script is loaded"), "{none}");
+    assert!(none.contains("no Lua script is loaded; load one with 'lua-load'"), "{none}");
+    let wrong = check("oops(", "frontend f\n http-request lua.x\n");
+    assert!(wrong.contains("no Lua script is loaded; the script that was to be loaded above has a fault"), "{wrong}");
 }
 
 #[test]
