@@ -251,10 +251,10 @@ const OTHER_OPTIONS: [(&str, &str); 8] = [
     ("version", "-v"),
 ];
 
-/// The option that a word names: itself, or the longest one with a glued value that the word begins with.
 /// Commands of their own, which are no options.
 const COMMANDS: [&str; 5] = ["check", "top", "health", "gzip", "gunzip"];
 
+/// The option that a word names: itself, or the longest one with a glued value that the word begins with.
 fn find(word: &str) -> Option<&'static Flag> {
     let glued = |flag: &&Flag| matches!(flag.value, Value::Glued(_)) && word.starts_with(flag.name);
     flags::all().find(|flag| flag.name == word).or_else(|| flags::all().filter(glued).max_by_key(|flag| flag.name.len()))
