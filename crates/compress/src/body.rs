@@ -344,8 +344,9 @@ impl Compressor {
             Some(found) => Output::Kept(found),
             None => {
                 let mut output = std::mem::take(&mut self.output);
-                // Room for the worst case was made.
-                if output.capacity() / 2 > output.len() {
+                // Room for the worst case was made. A piece of a stream may wait for its receiver for long, and took far longer than a copy of it.
+                let (length, surplus) = (output.len(), output.capacity() - output.len());
+                if surplus > length || (surplus > SURPLUS_BYTES && matches!(self.state, State::Streaming(_))) {
                     output.shrink_to_fit();
                 }
                 Output::Own(output)
@@ -669,6 +670,9 @@ impl Drop for Compressor {
 /// Jobs that are a crowd: with 32 KB of window for each instead of [`Keep::History`] their bodies would be some hundredths smaller, and their states
 /// 9 MB together.
 const CROWD: u64 = 32;
+
+/// Room that a piece of a stream may have for nothing.
+const SURPLUS_BYTES: usize = 2048;
 
 /// The room that collecting begins with.
 const MIN_COLLECT_BYTES: usize = 4096;

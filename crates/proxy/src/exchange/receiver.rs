@@ -62,6 +62,8 @@ pub struct Receiver<'a> {
     pools: &'a Pools,
     /// Whether the last read filled its buffer: then the next one gets a larger one.
     full_reads: bool,
+    /// Whether the next buffer is a larger one because the last one was, and was given back before the peer paused.
+    stays_large: bool,
     /// Whether as little as may be is read at a time: the body is not taken yet.
     pub is_frugal: bool,
     /// Whether a peer that closes without saying so in TLS has broken off: where its end is that of the body (RFC 9112 section 9.8).
@@ -91,13 +93,15 @@ impl<'a> Receiver<'a> {
         limit: &'a Cell<Option<Duration>>,
         count: &'a Cell<u64>,
     ) -> Receiver<'a> {
-        let (full_reads, is_frugal, minds_truncation, is_client, broken, listener) = (false, false, false, false, None, None);
+        let (full_reads, stays_large, broken, listener) = (false, false, None, None);
+        let (is_frugal, minds_truncation, is_client) = (false, false, false);
         Receiver {
             reader,
             buffer,
             framing,
             pools,
             full_reads,
+            stays_large,
             is_frugal,
             minds_truncation,
             is_client,
@@ -588,6 +592,28 @@ impl Receiver<'_> {
         self.patiently(|receiver, cx| receiver.reader.poll_readable(cx)).await.map_err(|error| Broken::of(&error))
     }
 
+    /// Gives the buffer back, if nothing waits in it, until there is something to read.
+    pub fn release_if_empty(&mut self) {
+        if self.buffer.is_empty() && !self.buffer.is_released() {
+            self.stays_large = self.buffer.size() >= self.pools.bulk.size();
+            self.buffer.release_if_empty();
+        }
+    }
+
+    /// Holds no more than what waits needs, and reads less at a time next: nobody takes what comes of it.
+    pub fn make_small(&mut self) {
+        (self.full_reads, self.stays_large) = (false, false);
+        self.buffer.release_if_empty();
+        for pool in [&self.pools.tiny, &self.pools.small] {
+            let fits = pool.size() < self.buffer.size() && self.buffer.filled().len() <= pool.size();
+            if fits && let Some(mut smaller) = pool.take() {
+                smaller.take_over(self.buffer);
+                *self.buffer = smaller;
+                return;
+            }
+        }
+    }
+
     /// Says that so many bytes of data have come another way than through the buffer.
     fn received(&mut self, n: u64) {
         match self.framing {
@@ -615,10 +641,12 @@ impl Receiver<'_> {
     fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<usize>>> {
         if self.buffer.is_released() || (self.full_reads && self.buffer.is_empty() && self.buffer.size() < self.pools.bulk.size()) {
             if self.reader.poll_readable(cx)?.is_pending() {
+                self.stays_large = false;
                 self.buffer.release_if_empty();
                 return Poll::Pending;
             }
-            let bulk = (self.full_reads && !self.pools.bulk.is_tight()).then(|| self.pools.bulk.take()).flatten();
+            let is_large = self.full_reads || std::mem::take(&mut self.stays_large);
+            let bulk = (is_large && !self.pools.bulk.is_tight()).then(|| self.pools.bulk.take()).flatten();
             let usual = if self.is_frugal { &self.pools.tiny } else { &self.pools.small };
             match bulk.or_else(|| self.buffer.is_released().then(|| usual.take()).flatten()) {
                 Some(buffer) => *self.buffer = buffer,

@@ -114,7 +114,7 @@ pub async fn compress(
                 None => {
                     let step = coder.pause().map_err(|_| Broke::Coder)?;
                     settle(coder, step, receiver, sender, &mut passage).await?;
-                    outwait(coder, async { sender.flush().await.map_err(Broke::Sender) }).await?;
+                    outwait(coder, receiver, async { sender.flush().await.map_err(Broke::Sender) }).await?;
                     patience = Patience::default();
                     receiver.more().await.map_err(Broke::Receiver)?;
                 }
@@ -274,13 +274,13 @@ const MUCH: u64 = 16 << 10;
 pub(super) async fn settle(
     coder: &mut Compressor,
     step: Step,
-    receiver: &Receiver<'_>,
+    receiver: &mut Receiver<'_>,
     sender: &mut Sender<'_>,
     passage: &mut Option<Passage>,
 ) -> Result<(), Broke> {
     let output = output(coder, step, receiver, sender).await?;
     let sent = match passage {
-        None => outwait(coder, async { sender.send(&output).await.map_err(Broke::Sender) }).await,
+        None => outwait(coder, receiver, async { sender.send(&output).await.map_err(Broke::Sender) }).await,
         passage => in_pieces(&output, sender, passage).await,
     };
     drop(output);
@@ -288,18 +288,25 @@ pub(super) async fn settle(
     sent
 }
 
-/// Waits until a receiver has taken something. While it takes nothing for long, the coder does without a state.
-async fn outwait(coder: &mut Compressor, sending: impl Future<Output = Result<(), Broke>>) -> Result<(), Broke> {
+/// Waits until a peer has taken something. Where what has come is coded, its buffer goes at once. While the peer takes nothing for long, the coder does
+/// without a state, and what waits to be coded has as small a buffer as holds it.
+async fn outwait(
+    coder: &mut Compressor,
+    receiver: &mut Receiver<'_>,
+    sending: impl Future<Output = Result<(), Broke>>,
+) -> Result<(), Broke> {
     let mut sending = pin!(sending);
     if let Poll::Ready(sent) = poll_fn(|cx| Poll::Ready(sending.as_mut().poll(cx))).await {
         return sent;
     }
+    receiver.release_if_empty();
     // Boxed, so that bodies whose receivers keep up do not carry the room for it.
     let outwaited = async {
         match tokio::time::timeout(REST_AFTER, sending.as_mut()).await {
             Ok(sent) => sent,
             Err(_) => {
                 coder.rest().map_err(|_| Broke::Coder)?;
+                receiver.make_small();
                 sending.await
             }
         }
@@ -313,12 +320,13 @@ const REST_AFTER: Duration = Duration::from_secs(1);
 /// Ends the body: hands on what comes out of the coder last, and the trailers.
 pub(super) async fn finish(
     coder: &mut Compressor,
-    receiver: &Receiver<'_>,
+    receiver: &mut Receiver<'_>,
     sender: &mut Sender<'_>,
     passage: &mut Option<Passage>,
 ) -> Result<(), Broke> {
     let step = coder.finish().map_err(|_| Broke::Coder)?;
     let output = output(coder, step, receiver, sender).await?;
+    receiver.release_if_empty();
     let trailers = trailers(receiver.trailers());
     let sent = match passage {
         None => sender.finish_with(&output, &trailers).await.map_err(Broke::Sender),
@@ -333,7 +341,7 @@ pub(super) async fn finish(
 }
 
 /// What has come out of the coder, once its work is done.
-async fn output(coder: &mut Compressor, mut step: Step, receiver: &Receiver<'_>, sender: &Sender<'_>) -> Result<Output, Broke> {
+async fn output(coder: &mut Compressor, mut step: Step, receiver: &mut Receiver<'_>, sender: &Sender<'_>) -> Result<Output, Broke> {
     let mut is_long = false;
     loop {
         match step {
@@ -347,6 +355,8 @@ async fn output(coder: &mut Compressor, mut step: Step, receiver: &Receiver<'_>,
                 is_long = true;
             }
             Step::Away(job) => {
+                // The job has what has come.
+                receiver.release_if_empty();
                 // Boxed, so that bodies that are coded in place do not carry the room for it.
                 let finished = Box::pin(wanted(job, receiver, sender)).await?;
                 coder.resume(finished).map_err(|_| Broke::Coder)?;

@@ -185,7 +185,7 @@ pub async fn pass(
 async fn deliver(
     decoder: &mut Decompressor,
     mut coder: Option<&mut Compressor>,
-    receiver: &Receiver<'_>,
+    receiver: &mut Receiver<'_>,
     sender: &mut Sender<'_>,
     passage: &mut Option<Passage>,
 ) -> Result<(), Broke> {

@@ -371,6 +371,58 @@ fn slow_clients() {
     terse.end();
 }
 
+/// Clients that do not read what is compressed for them hold little: neither what the server has sent, nor room for more, nor a state of a coder.
+#[test]
+fn slow_clients_of_a_coder_cost_little() {
+    const CLIENTS: u64 = 100;
+    let body: Vec<u8> = Random::new(4).bytes(1 << 20).iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect();
+    let sent = body.clone();
+    let server = Server::start(move |connection| {
+        connection.head().unwrap();
+        connection.send(format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n", sent.len()));
+        connection.send(&sent);
+        connection.rest();
+    });
+    // The kernel keeps little for the client of a unix socket.
+    let lines = " bind unix@${dir}/slow\n compression algo gzip\n compression type text/html\n server one";
+    let terse = limited("256m", &format!("{lines} {}", server.address()));
+    let ask = || {
+        let mut stream = UnixStream::connect(terse.path("slow")).unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n").unwrap();
+        stream
+    };
+    until("the stats socket", || UnixStream::connect(terse.path("stats")).ok());
+    let at_rest = resident(&terse);
+    let mut clients: Vec<UnixStream> = (0..CLIENTS).map(|_| ask()).collect();
+    clients.iter_mut().for_each(|client| client.read_exact(&mut [0; 1]).unwrap());
+    let mut most = 0;
+    until("the clients' memory to be given back", || {
+        let held = resident(&terse).saturating_sub(at_rest);
+        most = most.max(held);
+        (held <= CLIENTS * SLOW_CLIENT_BYTES).then(|| println!("{} bytes a client, {} at most", held / CLIENTS, most / CLIENTS))
+    });
+    let mut answer = vec![b'H'];
+    clients[0].read_to_end(&mut answer).unwrap();
+    let start = answer.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4;
+    assert!(gunzip(&unchunked(&answer[start..])) == body, "whole and unchanged");
+    drop(clients);
+    terse.end();
+}
+
+/// The data of a chunked body.
+fn unchunked(mut body: &[u8]) -> Vec<u8> {
+    let mut data = Vec::new();
+    loop {
+        let end = body.windows(2).position(|end| end == b"\r\n").unwrap();
+        let length = usize::from_str_radix(std::str::from_utf8(&body[..end]).unwrap(), 16).unwrap();
+        if length == 0 {
+            return data;
+        }
+        data.extend_from_slice(&body[end + 2..][..length]);
+        body = &body[end + 2 + length + 2..];
+    }
+}
+
 fn read_head(stream: &mut TcpStream) {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {
@@ -381,6 +433,9 @@ fn read_head(stream: &mut TcpStream) {
 
 /// Far less than states of coders for all of them would take.
 const LIMIT: &str = "16m";
+
+/// What a client may cost that takes nothing of a compressed body: its connection and its server's, a piece that has come out, and the body's last bytes.
+const SLOW_CLIENT_BYTES: u64 = 100 * 1024;
 
 /// What a connection with a request in the middle may cost beside buffers.
 const OVERHEAD_BYTES: u64 = 24 * 1024;
