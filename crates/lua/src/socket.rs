@@ -228,12 +228,14 @@ struct Pump {
     /// From the server: the bytes that were read, and how many of them have gone on.
     down: (Vec<u8>, usize),
     up: (Vec<u8>, usize),
+    /// Whether the script has closed: it reads no more, but what it wrote before still goes to the server.
+    is_deaf: bool,
 }
 
 impl Pump {
     /// Runs until one of the two has closed.
     async fn between(secured: Secured, plain: UnixStream) {
-        let mut pump = Pump { secured, plain, down: Default::default(), up: Default::default() };
+        let mut pump = Pump { secured, plain, down: Default::default(), up: Default::default(), is_deaf: false };
         // Whichever ends first ends both: a script that has closed reads no more, and a server that has closed has sent
         // all.
         let _ = poll_fn(|cx| pump.poll(cx)).await;
@@ -256,6 +258,9 @@ impl Pump {
 
     /// A step towards the script; false at the end.
     fn poll_down(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<bool>> {
+        if self.is_deaf {
+            return Ok(Poll::Pending);
+        }
         let (bytes, at) = &mut self.down;
         if *at < bytes.len() {
             return match self.plain.try_write(&bytes[*at..]) {
@@ -264,7 +269,10 @@ impl Pump {
                     Ok(Poll::Ready(true))
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => stepped(self.plain.poll_write_ready(cx)),
-                Err(error) => Err(error),
+                Err(_) => {
+                    self.is_deaf = true;
+                    Ok(Poll::Pending)
+                }
             };
         }
         bytes.resize(PIECE, 0);

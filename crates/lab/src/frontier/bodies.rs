@@ -63,7 +63,7 @@ impl Kind {
             if names.is_empty() {
                 bail!("{}: no file ends in .{}", path.display(), self.name);
             }
-            let contents: Vec<Vec<u8>> = names.iter().map(|name| read(name)).collect::<Result<_>>()?;
+            let contents: Vec<Vec<u8>> = names.iter().map(|name| read(name.as_path())).collect::<Result<_>>()?;
             all.push(contents.concat());
         }
         Ok(all)

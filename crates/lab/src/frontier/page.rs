@@ -104,7 +104,7 @@ fn frontier(points: &[Point]) -> String {
     }
     for (kind, mode, coding) in sets {
         let alike = |p: &&Point| (p.kind, p.size, p.mode, p.coding.as_str()) == (kind, size, mode, coding);
-        let best: Vec<String> = lowest(points.iter().filter(alike).collect()).into_iter().map(|point| named(point)).collect();
+        let best: Vec<String> = lowest(points.iter().filter(alike).collect()).into_iter().map(named).collect();
         let _ = writeln!(text, "| {kind} | {} | {coding} | {} |", comes(mode.word()), best.join(", "));
     }
     text

@@ -3,10 +3,12 @@
 use crate::certificates::{Kind, Pair, authority, signed};
 use crate::support::client::{Client, Response};
 use crate::support::proxy::DEFAULTS;
+use crate::support::server::Server;
 use crate::support::{Terse, program, until};
 use openssl::ssl::{Ssl, SslContext, SslMethod};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc;
 
 /// A process that ends TLS with certificates for `a.test` and `b.test`, and tells what it was asked for.
 fn origin(words: &str, root: &Pair) -> Terse {
@@ -373,4 +375,43 @@ fn connections_are_shared_by_name() {
         }
     }
     end.end();
+}
+
+/// A script that writes over TLS and closes, while much that the server has sent waits for it: all that it wrote arrives.
+#[test]
+fn what_a_script_wrote_before_it_closed_arrives() {
+    let (arrived, arrivals) = mpsc::channel();
+    let server = Server::start(move |connection| {
+        connection.bytes(6).unwrap();
+        connection.send(vec![b'.'; 512 << 10]);
+        let _ = arrived.send(connection.rest());
+    });
+    let script = r#"
+core.register_service("write", "http", function(applet)
+  local socket = core.tcp()
+  socket:settimeout(10)
+  assert(socket:connect_ssl("127.0.0.1", tonumber(applet.headers["port"][0])))
+  socket:send("first\n")
+  socket:receive(1)
+  socket:send(string.rep("more ", 20000))
+  socket:send("last words")
+  socket:close()
+  applet:start_response()
+  applet:send("done")
+end)
+"#;
+    let text = format!(
+        "global\n nbthread 1\n tune.lua.bool-sample-conversion normal\n lua-load \"${{dir}}/script.lua\"\n{DEFAULTS}\n\
+         listen secured\n mode tcp\n bind fd@${{secured}} ssl crt a.pem\n server plain {}\n\
+         listen web\n bind fd@${{web}}\n http-request use-service lua.write\n",
+        server.address()
+    );
+    let pem = signed(Kind::Ecdsa, &["a.test"], &authority("root")).pem();
+    let terse = Terse::with(&text).file("script.lua", script).file("a.pem", pem).listen("web").listen("secured").start();
+    let mut client = Client::connect(terse.address("web"));
+    client.send(format!("GET / HTTP/1.1\r\nHost: a\r\nport: {}\r\n\r\n", terse.address("secured").port()));
+    assert_eq!(client.response("GET").status, 200);
+    let rest = arrivals.recv().unwrap();
+    assert!(rest.len() == 100_010 && rest.ends_with(b"more last words"), "{} bytes", rest.len());
+    terse.end();
 }
