@@ -1,10 +1,11 @@
 //! The command line.
 //!
-//! HAProxy's: single-dash words of one to three letters in any order; some have their value in the next word (`-f FILE`), some glued
-//! to them (`-dMno-merge`), two take words up to the next option (`-sf 12 13`), and behind `--` all words are files. Every option is
-//! one entry of a table in [`flags`], which also is where the help comes from.
+//! HAProxy's: single-dash options of one to three letters in any order. Some have their value in the next argument (`-f FILE`),
+//! some glued to them (`-dMno-merge`); two take all arguments up to the next option (`-sf 12 13`). After `--` all arguments are
+//! files. Every option is one entry of a table in [`flags`], from which the help is made too.
 //!
-//! Invariant: an option does what it says, cannot change anything here (and says why), or is refused. Nothing is silently ignored.
+//! Invariant: an option has its documented effect, cannot change anything here (and gives the reason), or is refused. Nothing is
+//! silently ignored.
 
 pub mod flags;
 pub mod quick;
@@ -16,24 +17,24 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use terse_config::near::nearest;
 
-/// What the command line asks for.
+/// A parsed command line.
 #[derive(Clone, Default, Debug)]
 pub struct Arguments {
     /// The name that the program was started under, without its folder.
     pub program: String,
-    /// What to do.
+    /// Action to take.
     pub action: Action,
-    /// `-f` and what stands behind `--`: files and folders, in order.
+    /// `-f` and the arguments after `--`: files and folders, in order.
     pub files: Vec<PathBuf>,
-    /// `--to` and what goes with it.
+    /// `--to` and its companion options.
     pub quick: Quick,
     /// `-C`: where relative names begin.
     pub folder: Option<PathBuf>,
-    /// `-V`: say more; takes `-q` back.
+    /// `-V`: more output; takes `-q` back.
     pub verbose: bool,
-    /// `-q`: say nothing.
+    /// `-q`: no output.
     pub quiet: bool,
-    /// `-d`: stay in the foreground and say more.
+    /// `-d`: stay in the foreground, with more output.
     pub debug: bool,
     /// `-db`: stay in the foreground.
     pub foreground: bool,
@@ -41,7 +42,7 @@ pub struct Arguments {
     pub daemon: bool,
     /// `-W` and `-Ws`.
     pub service: Service,
-    /// `-S`: where the master takes commands, each with its options behind commas.
+    /// `-S`: addresses of the master's command line, each with its options after commas.
     pub master_sockets: Vec<String>,
     /// `-dW`: a warning is an error.
     pub zero_warning: bool,
@@ -51,13 +52,13 @@ pub struct Arguments {
     pub memory_limit_mib: Option<u64>,
     /// `-n`: connections of the process.
     pub maxconn: Option<u32>,
-    /// `-N`: connections of a proxy that does not say.
+    /// `-N`: connections of a proxy that does not set `maxconn`.
     pub proxy_maxconn: Option<u32>,
     /// `-L`: the local peer's name.
     pub localpeer: Option<String>,
     /// `-4`: name servers are asked for IPv4 alone.
     pub only_ipv4: bool,
-    /// `-dV`: certificates of servers are not verified where their lines do not say it.
+    /// `-dV`: certificates of servers are not verified where their lines do not set it.
     pub trusts_servers: bool,
     /// `-dK`: classes of keywords to print.
     pub keyword_classes: Option<String>,
@@ -65,7 +66,7 @@ pub struct Arguments {
     pub diagnostic: bool,
     /// `-dS`: no `splice()`.
     pub no_splice: bool,
-    /// `-dZ`: what is forwarded is copied.
+    /// `-dZ`: forwarded bytes are copied.
     pub no_zero_copy: bool,
     /// `-dF`: no fast forwarding.
     pub no_fast_forward: bool,
@@ -73,7 +74,7 @@ pub struct Arguments {
     pub no_reuseport: bool,
     /// `-sf` and `-st`: the processes that this one replaces.
     pub old: Vec<Pid>,
-    /// Which of the two was said last.
+    /// The later of the two options on the line.
     pub old_end: OldEnd,
     /// `-x`: the stats socket of the process that hands its listening sockets over.
     pub takeover: Option<PathBuf>,
@@ -81,19 +82,19 @@ pub struct Arguments {
     pub accepted: Vec<(&'static str, &'static str)>,
 }
 
-/// What to do.
+/// Action of the program.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub enum Action {
     /// Serve.
     #[default]
     Run,
-    /// `-c`: read the configuration and say what is wrong with it.
+    /// `-c`: read the configuration and report its faults.
     Check,
-    /// `--print`: write the file that `--to` stands for.
+    /// `--print`: write the configuration that `--to` amounts to.
     Print,
     /// `-cc`: evaluate a condition.
     Condition(String),
-    /// `-v`: the version; `-vv`: and what is built in.
+    /// `-v`: the version; `-vv`: also the features that are built in.
     Version {
         /// `-vv`.
         long: bool,
@@ -104,33 +105,33 @@ pub enum Action {
     Help,
 }
 
-/// How much of the version a script wants.
+/// Part of the version to print, for scripts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VersionPart {
     /// All of it.
     Whole,
-    /// Without what follows a dash.
+    /// The part before a dash.
     Short,
     /// Its first two numbers.
     Branch,
 }
 
-/// How the process stands to its supervisor.
+/// Relation of the process to a supervisor.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Service {
-    /// It has none.
+    /// No supervisor.
     #[default]
     Plain,
-    /// `-W`: a master process supervises the one that serves.
+    /// `-W`: a master process supervises the worker process.
     Master,
     /// `-Ws`: the same, in the foreground, for systemd's `Type=notify`.
     Notify,
 }
 
-/// What becomes of the processes that this one replaces.
+/// Fate of the processes that this one replaces.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum OldEnd {
-    /// `-sf`: they finish what they are doing.
+    /// `-sf`: they finish their work.
     #[default]
     Finish,
     /// `-st`: they stop at once.
@@ -140,11 +141,11 @@ pub enum OldEnd {
 /// A command line that cannot be understood.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Misuse {
-    /// The option or word that is meant; empty when a word is missing altogether.
+    /// The option or argument at fault; empty when an argument is missing altogether.
     pub word: String,
-    /// What is wrong with it.
+    /// Description of the fault.
     pub reason: String,
-    /// What may be meant.
+    /// A likely intention, if there is one.
     pub hint: Option<String>,
 }
 
@@ -153,7 +154,7 @@ impl Misuse {
         Misuse { word: word.to_owned(), reason: reason.into(), hint: None }
     }
 
-    /// A word that is no option: a file that lacks its `-f`, or an option by another program's name.
+    /// An argument that is no option: a file that lacks its `-f`, or an option by another program's name.
     fn unknown(word: &str) -> Misuse {
         let is_file = !word.starts_with('-') && (word.contains(['.', '/']) || std::path::Path::new(word).exists());
         let meant = match OTHER_OPTIONS.iter().find(|(other, _)| *other == word) {
@@ -179,7 +180,7 @@ impl std::fmt::Display for Misuse {
 }
 
 impl Arguments {
-    /// Reads the words of a command line, whose first one is the program's name.
+    /// Parses the arguments of a command line, the first of which is the program's name.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Misuse> {
         let mut words = words.into_iter().map(into_text).collect::<Result<Vec<_>, _>>()?.into_iter().peekable();
         let mut arguments = Arguments { program: base_name(words.next().as_deref().unwrap_or("terse")), ..Arguments::default() };
@@ -223,23 +224,23 @@ impl Arguments {
         Ok(arguments)
     }
 
-    /// Whether it stays in the foreground whatever the configuration says.
+    /// True if the process stays in the foreground, whatever the configuration sets.
     pub fn stays_in_foreground(&self) -> bool {
         (self.debug || self.foreground || self.service == Service::Notify) && !self.daemon
     }
 
-    /// Whether to say more than problems.
+    /// True if more than problems is to be reported.
     pub fn talks(&self) -> bool {
         self.verbose || self.debug
     }
 
-    /// Version and help end the reading of the line where they stand.
+    /// True for version and help, which end the parsing of the line at once.
     fn answers_at_once(&self) -> bool {
         matches!(self.action, Action::Version { .. } | Action::BareVersion(_) | Action::Help)
     }
 }
 
-/// Options that other programs have, and what they are here.
+/// Options of other programs, and their equivalents here.
 const OTHER_OPTIONS: [(&str, &str); 8] = [
     ("-t", "-c -f FILE"),
     ("--config", "-f FILE"),
@@ -254,7 +255,7 @@ const OTHER_OPTIONS: [(&str, &str); 8] = [
 /// Commands of their own, which are no options.
 const COMMANDS: [&str; 5] = ["check", "top", "health", "gzip", "gunzip"];
 
-/// The option that a word names: itself, or the longest one with a glued value that the word begins with.
+/// Finds the option that an argument names: the option itself, or the longest one with a glued value that the argument begins with.
 fn find(word: &str) -> Option<&'static Flag> {
     let glued = |flag: &&Flag| matches!(flag.value, Value::Glued(_)) && word.starts_with(flag.name);
     flags::all().find(|flag| flag.name == word).or_else(|| flags::all().filter(glued).max_by_key(|flag| flag.name.len()))

@@ -1,7 +1,7 @@
 //! `terse check FILE... [--json]`: what a configuration does, for people and for programs.
 //!
-//! `-c` keeps HAProxy's words and exit codes, which tools read. This says more: where it listens, where requests go, what is compressed,
-//! which words have no effect and why.
+//! `-c` keeps HAProxy's texts and exit codes, which tools read. This prints more: the listening addresses, where requests go, what
+//! is compressed, which keywords have no effect and why.
 
 use crate::args::{Action, Arguments};
 use crate::configuration::{self, Configuration, Findings};
@@ -18,18 +18,18 @@ use terse_config::{Diagnostic, Place, Severity};
 use terse_proxy::plan::{Backend, Frontend};
 use terse_proxy::settings::{Mode, Switch, SwitchTarget};
 
-/// What a configuration does. Fields are only ever added.
+/// Summary of a configuration. Fields are only ever added.
 #[derive(Serialize, Debug)]
 struct Summary {
     v: u32,
-    /// Whether it can be served; with warnings too.
+    /// True if it can be served, even if there are warnings.
     valid: bool,
     problems: Vec<Problem>,
     listens: Vec<Listens>,
     goes: Vec<Goes>,
     servers: Vec<Servers>,
     compresses: Vec<Compresses>,
-    /// Certificates whose time is over within [`SOON`].
+    /// Certificates that expire within [`SOON`].
     ends_soon: Vec<Certificate>,
     no_effect: Vec<NoEffect>,
 }
@@ -62,7 +62,7 @@ struct Goes {
     frontend: String,
     /// `None`: the name is made for each request, of an expression.
     backend: Option<String>,
-    /// As it is written, `if` or `unless` first; empty: otherwise.
+    /// Condition as written, `if` or `unless` first; empty: otherwise.
     condition: String,
     #[serde(flatten)]
     at: Option<At>,
@@ -82,7 +82,7 @@ struct Servers {
 struct Compresses {
     proxy: String,
     codings: Vec<&'static str>,
-    /// How many types are listed; 0: any.
+    /// Number of listed types; 0: any.
     types: usize,
     min_bytes: u64,
 }
@@ -102,7 +102,7 @@ struct NoEffect {
     why: &'static str,
 }
 
-/// Checks, and ends with 0 where the files are valid, with 1 where they are not, with 2 where nothing listens or the words are no files.
+/// Checks, and ends with 0 where the files are valid, with 1 where they are not. 2: nothing listens, or the arguments are no files.
 pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     let mut files: Vec<PathBuf> = Vec::new();
     let mut as_json = false;
@@ -346,5 +346,5 @@ fn servers(backend: &Backend) -> Option<Servers> {
     })
 }
 
-/// When a certificate's end is worth a line.
+/// Remaining lifetime below which a certificate gets a line.
 const SOON: Duration = Duration::from_secs(30 * 24 * 3600);

@@ -1,4 +1,4 @@
-//! Sockets of `peers` sections, and who serves on them.
+//! Sockets of `peers` sections, and the tasks that serve them.
 
 use crate::configuration::Configuration;
 use crate::intakes;

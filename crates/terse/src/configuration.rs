@@ -1,4 +1,4 @@
-//! From the files to what the process is to do.
+//! From the files to a configuration that the process can run.
 
 use crate::args::quick::{CONSOLE, Quick};
 use crate::args::{Action, Arguments, Service};
@@ -29,24 +29,24 @@ use terse_proxy::script::BuiltIn;
 
 /// A configuration that can be run.
 pub struct Configuration {
-    /// What the workers need to know.
+    /// Configuration of the workers.
     pub plan: Plan,
-    /// What `global` says about the process.
+    /// Settings of the process from `global`.
     pub process: ProcessSettings,
-    /// Who the process becomes.
+    /// User, group and root folder of the process.
     pub identity: Identity,
     /// Its limits.
     pub limits: Limits,
-    /// Where it listens: the lines of the plan, and behind them those of stats sockets.
+    /// Listening addresses: the lines of the plan, followed by those of stats sockets.
     pub wanted: Vec<Wanted>,
-    /// What `global` says about stats sockets.
+    /// Settings of stats sockets from `global`.
     pub admin: AdminSettings,
     /// The variables of the environment, as the configuration has left them.
     pub environment: Vec<(String, String)>,
 }
 
 impl Configuration {
-    /// Whether anything can come in.
+    /// True if traffic can come in.
     pub fn listens(&self) -> bool {
         let datagrams = self.plan.syslog.forwarders.iter().any(|forwarder| !forwarder.settings.datagrams.is_empty());
         datagrams || !self.wanted.is_empty()
@@ -63,31 +63,31 @@ impl Configuration {
     }
 }
 
-/// What was found in files.
+/// Result of reading configuration files.
 pub struct Findings {
-    /// What they say, where it can be understood.
+    /// The configuration, if the files can be understood.
     pub configuration: Option<Configuration>,
-    /// What is wrong with them.
+    /// Faults and warnings.
     pub diagnostics: Diagnostics,
-    /// Words that change nothing here, and why.
+    /// Keywords that change nothing here, and the reasons.
     pub accepted: Vec<(Place, &'static str)>,
-    /// Whether a warning is an error: `-dW`, `zero-warning`.
+    /// True if a warning is an error: `-dW`, `zero-warning`.
     zero_warning: bool,
 }
 
 impl Findings {
-    /// Whether the configuration can be run.
+    /// True if the configuration can be run.
     pub fn is_valid(&self) -> bool {
         let too_bad = if self.zero_warning { Severity::Warning } else { Severity::Alert };
         self.configuration.is_some() && self.diagnostics.worst() < Some(too_bad)
     }
 }
 
-/// Why there is none. All that is wrong has been said.
+/// There is no configuration to run. All faults have been reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unusable;
 
-/// What was said about a configuration that can be run.
+/// Remarks about a configuration that can be run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Remarks {
     /// There were warnings.
@@ -97,7 +97,7 @@ pub struct Remarks {
 /// Reads the files that the command line names.
 ///
 /// # Errors
-/// [`Unusable`], once all files that cannot be read have been said.
+/// [`Unusable`], once all files that cannot be read have been reported.
 pub fn sources(arguments: &Arguments, report: &Report) -> Result<Vec<Source>, Unusable> {
     if let Some(folder) = &arguments.folder
         && let Err(error) = std::env::set_current_dir(folder)
@@ -114,8 +114,8 @@ pub fn sources(arguments: &Arguments, report: &Report) -> Result<Vec<Source>, Un
     })
 }
 
-/// The words that stand for a file. A console without an address moves to the next port where another program has the usual one: the start says
-/// where it is.
+/// Returns the options that replace a file. A console without an address moves to the next free port if another program has the
+/// usual one. The log of the start tells its address.
 fn quick(arguments: &Arguments) -> Quick {
     let mut quick = arguments.quick.clone();
     let is_first = arguments.old.is_empty() && arguments.takeover.is_none() && arguments.service == Service::Plain;
@@ -125,10 +125,10 @@ fn quick(arguments: &Arguments) -> Quick {
     quick
 }
 
-/// Understands the files. Everything that is wrong with them is said in one run.
+/// Interprets the files. All their faults are reported in one run.
 ///
 /// # Errors
-/// [`Unusable`], once all reasons have been said.
+/// [`Unusable`], once all reasons have been reported.
 pub fn understand(arguments: &Arguments, sources: &[Source], report: &Report) -> Result<(Configuration, Remarks), Unusable> {
     let Findings { configuration, diagnostics, zero_warning, .. } = find(arguments, sources, report);
     report.diagnostics(&diagnostics);
@@ -148,7 +148,7 @@ pub fn understand(arguments: &Arguments, sources: &[Source], report: &Report) ->
     }
 }
 
-/// Understands the files, and says nothing of what is wrong with them.
+/// Interprets the files without reporting their faults.
 pub fn find(arguments: &Arguments, sources: &[Source], report: &Report) -> Findings {
     let here = std::env::current_dir();
     let findings = load(arguments, sources, report);
@@ -163,7 +163,7 @@ fn load(arguments: &Arguments, sources: &[Source], report: &Report) -> Findings 
     let mut environment = environment(arguments, sources);
     environment.variables.extend(terse_proxy::log::FORMAT_VARIABLES.map(|(name, text)| (name.to_owned(), text.to_owned())));
     let (mut config, mut diagnostics) = read(sources, &environment);
-    // `console` stands for sections, which come behind all files.
+    // `console` expands to sections, which come after all files.
     let consoles = config.global.settings.get::<Consoles>().and_then(Consoles::lines);
     let with_consoles: Vec<Source>;
     let sources = match consoles {
@@ -201,10 +201,10 @@ fn load(arguments: &Arguments, sources: &[Source], report: &Report) -> Findings 
     Findings { configuration, diagnostics, accepted, zero_warning }
 }
 
-/// The `engine` sections of files. What else is in there is read, and not asked for its sense.
+/// Reads the `engine` sections of files. Everything else in them is parsed, but not interpreted.
 ///
 /// # Errors
-/// What is wrong with the files, a line each.
+/// The faults of the files, a line each.
 pub fn engines(paths: &[PathBuf]) -> Result<Vec<EngineSettings>, String> {
     let sources = files::read(paths).map_err(|missing| missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     let arguments = Arguments::default();
@@ -227,7 +227,7 @@ fn read(sources: &[Source], environment: &Environment) -> (Config, Diagnostics) 
     Loader { tables: keywords::tables(), environment: environment.clone() }.load(sources, shared)
 }
 
-/// A key that nobody else knows.
+/// Returns a key from the system's random numbers, which no other process knows.
 fn random_key(diagnostics: &mut Diagnostics) -> [u8; 32] {
     let mut key = [0; 32];
     match rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty()) {
@@ -314,7 +314,7 @@ fn plan(
     Some(Configuration { plan: plan?, process, identity, limits, wanted, admin, environment })
 }
 
-/// What `-m` has to do for.
+/// Demands on the memory of `-m`.
 fn memory(mib: u64, plan: &Plan, tls_sessions: u64) -> Memory {
     let backends = plan.backends.now();
     let to_servers = backends.iter().any(|backend| backend.farm.servers().iter().any(|server| server.settings().tls.enabled));

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
-/// How long the process takes its leave.
+/// Time limits of the process's end.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Leave {
     /// `grace`: between the order to drain and its execution.
@@ -24,18 +24,18 @@ pub struct Leave {
     pub most: Option<Duration>,
 }
 
-/// What is to be done at a turn.
+/// Action at a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
-    /// Listen no more, let what runs finish.
+    /// Close the listeners, let open connections finish.
     Drain,
-    /// Cut what runs.
+    /// Cut open connections.
     Stop,
     /// Log how the servers are.
     Report,
 }
 
-/// How it ended.
+/// Outcome of a course.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Outcome {
     /// The number of the signal that stopped it, if one did.
@@ -104,7 +104,7 @@ impl Phase {
     }
 }
 
-/// The next order. When nobody gives any more, none comes.
+/// Waits for the next order. When no sender is left, it waits for ever.
 async fn next(orders: &mut UnboundedReceiver<Order>) -> Order {
     match orders.recv().await {
         Some(order) => order,

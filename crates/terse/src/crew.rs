@@ -6,7 +6,7 @@ use std::io;
 use std::thread::JoinHandle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// What a thread does: a worker's life.
+/// Work of a thread: a worker's life.
 pub struct Job {
     /// The processors that it may use; `None`: the process's.
     pub processors: Option<Vec<usize>>,
@@ -21,12 +21,12 @@ pub struct Crew {
     ends: UnboundedReceiver<usize>,
 }
 
-/// How a thread ended.
+/// End of a thread.
 #[derive(Debug)]
 pub struct End {
-    /// Which of them.
+    /// Index of the thread.
     pub index: usize,
-    /// Why, when it was not told to.
+    /// Reason, when it was not told to end.
     pub failure: Option<String>,
 }
 

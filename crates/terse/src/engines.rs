@@ -2,7 +2,7 @@
 //! opened when threads may run.
 //!
 //! ```text
-//! configuration -> examine: each library, in a process that ends behind it
+//! configuration -> examine: each library, in a process that ends after it
 //! start         -> prepare: keepers are started, trusted libraries loaded, while the process has its rights, paths and one thread
 //! service       -> open: devices, and their threads
 //! ```
@@ -31,7 +31,7 @@ use terse_pack::Devices;
 use terse_proxy::log::Level;
 use terse_proxy::plan::Plan;
 
-/// What this process is, if it has been started for an engine: the keeper of one, or one that looks at a library.
+/// Runs the part of this process, if it has been started for an engine: keeper of an engine, or examiner of a library.
 pub fn part(words: &[OsString]) -> Option<ExitCode> {
     match words.split_first_chunk()? {
         ([_, word], rest) if word == keeper::WORD => Some(keeper::keep(rest)),
@@ -47,13 +47,13 @@ pub fn find_fast_code() {
     }
 }
 
-/// Looks at libraries and devices, in processes of their own. What is wrong is said where they are named.
+/// Examines libraries and devices, in processes of their own. Faults are reported at the places that name them.
 pub fn examine(engines: &[EngineSettings], identity: &Identity, diagnostics: &mut Diagnostics) {
     for engine in engines.iter().filter(|engine| engine.source != Source::Unsaid) {
         let Err(reason) = probe::examine(&launch(identity, true), &engine.source) else { continue };
         let reason = format!("engine '{}': {} {reason}", engine.name, engine.source);
         match engine.source {
-            // One file may serve machines with and without the device, and a device may come back.
+            // A file may serve machines with and without the device, and a device may come back.
             Source::Cuda(_) => diagnostics.warn(&engine.source_place, format!("{reason}; software does its work")),
             _ => diagnostics.alert(&engine.source_place, reason),
         }
@@ -68,10 +68,10 @@ pub enum Prepared {
     Within(Library),
 }
 
-/// Begins what needs rights and paths. To be called while one thread runs.
+/// Prepares what needs rights and paths. To be called while one thread runs.
 ///
 /// # Errors
-/// The system has no process to give, or a library is not what it was.
+/// The system cannot start a process, or a library has changed since it was examined.
 pub fn prepare(engines: &[EngineSettings], identity: &Identity, quiet: bool) -> io::Result<Vec<Prepared>> {
     find_fast_code();
     let prepare = |engine: &EngineSettings| {
@@ -129,7 +129,7 @@ impl Devices for ForFiles {
     }
 }
 
-/// Says in the log of the process when an engine goes and when it comes back; it is looked at once a second.
+/// Logs when an engine is lost and when it comes back; it is looked at once a second.
 pub async fn watch(queue: Arc<Queue>, plan: Arc<Plan>, mut voice: Voice) {
     let mut told: Vec<_> = queue.engines().iter().map(|_| (Standing::Starting, 0)).collect();
     let mut tick = tokio::time::interval(WATCH_INTERVAL);
@@ -162,7 +162,7 @@ fn launch(identity: &Identity, quiet: bool) -> Launch<'static> {
     Launch { program: Path::new(PROGRAM), user, group, forget: &[lifeline::VARIABLE, "NOTIFY_SOCKET"], quiet }
 }
 
-/// How often engines are looked at.
+/// Interval between looks at the engines.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// This program, also when its file has been replaced.

@@ -14,10 +14,10 @@ pub struct Unreadable {
     error: io::Error,
 }
 
-/// Reads files, and of folders the files whose names end in `.cfg` and begin with no dot, in the order of their names' bytes.
+/// Reads files; of folders, the files whose names end in `.cfg` and do not begin with a dot, in the order of their names' bytes.
 ///
 /// # Errors
-/// All that cannot be read.
+/// All files that cannot be read.
 pub fn read(paths: &[PathBuf]) -> Result<Vec<Source>, Vec<Unreadable>> {
     let mut sources = Vec::new();
     let mut missing = Vec::new();
@@ -41,7 +41,7 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Source>, Vec<Unreadable>> {
 #[derive(Clone, Copy, Debug)]
 pub struct Disk;
 
-/// Reads a file of at most so many bytes: what never ends, such as a device, must not fill the memory.
+/// Reads a file of at most `most` bytes: an endless file, such as a device, must not fill the memory.
 ///
 /// # Errors
 /// It cannot be read, or is larger.
@@ -57,7 +57,7 @@ impl PatternFiles for Disk {
     }
 
     fn resolve(&self, host: &str) -> Option<Ipv4Addr> {
-        // A port belongs to what the system's look-up takes.
+        // The system's look-up takes a port with the name.
         let addresses = (host, 0).to_socket_addrs().ok()?;
         addresses.into_iter().find_map(|address| match address.ip() {
             IpAddr::V4(v4) => Some(v4),

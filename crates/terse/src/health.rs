@@ -7,7 +7,8 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Asks, and ends with 0 where the answer's status is 200 to 399, with 1 where it is another or there is none, with 2 where the words are no URL.
+/// Sends the request, and ends with 0 where the response's status is 200 to 399, with 1 where it is another or there is none. 2:
+/// the arguments are no URL.
 pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let url = match &words[..] {
@@ -61,10 +62,10 @@ fn misuse(reason: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// What `--help` says.
+/// Text of `--help`.
 const USAGE: &str = "usage: terse health [http://HOST[:PORT][/PATH]]   (without a URL: the console at http://127.0.0.1:8404/)";
 
-/// Where `--to` and the packaged file show the console.
+/// Address of the console with `--to` and with the packaged file.
 const CONSOLE: &str = "http://127.0.0.1:8404/;api=summary";
 const PATIENCE: Duration = Duration::from_secs(5);
 

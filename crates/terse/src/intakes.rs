@@ -53,7 +53,7 @@ pub fn take(configuration: &Configuration, sockets: &mut Vec<Listening>) -> Resu
 fn open(bind: &DatagramBind) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(bind.address), Type::DGRAM.nonblocking().cloexec(), None)?;
     socket.set_reuse_address(true)?;
-    // A process that replaces this one comes up beside it.
+    // A process that replaces this one binds the same address while this one still listens.
     socket.set_reuse_port(true)?;
     if let Some(interface) = &bind.interface {
         socket.bind_device(Some(interface.as_bytes()))?;

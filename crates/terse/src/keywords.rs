@@ -1,4 +1,4 @@
-//! Everybody's keywords, joined; and what `-dK` prints of them.
+//! The keywords of all crates, joined; and the output of `-dK`.
 
 use crate::environment::host_name;
 use crate::files::Disk;
@@ -35,7 +35,7 @@ pub fn tables() -> Vec<&'static [Keyword]> {
     tables
 }
 
-/// Everybody's fetches, converters and aliases, and what they may know of the process.
+/// Returns the fetches, converters and aliases of all crates, with what they may know of the process.
 pub fn samples(environment: &Environment) -> Registry {
     let mut registry = Registry::default();
     registry.constants = Arc::new(Constants {
@@ -53,7 +53,7 @@ pub fn samples(environment: &Environment) -> Registry {
     registry
 }
 
-/// What `-dK` prints for a list of classes, separated by commas.
+/// Returns the output of `-dK` for a list of classes, separated by commas.
 pub fn dump(classes: &str) -> String {
     let mut text = String::new();
     for class in classes.split(',') {
@@ -71,7 +71,7 @@ pub fn dump(classes: &str) -> String {
     text
 }
 
-/// The manual's reference: keywords, and the words within lines.
+/// Returns the manual's reference: keywords, and the arguments within lines.
 fn manual() -> String {
     let keywords = reference::markdown(&tables());
     let words = [
@@ -106,7 +106,7 @@ manual: the reference of the configuration language, in Markdown
 support: each keyword of HAProxy's and what becomes of it, in Markdown
 ";
 
-/// Section by section, in the form of a configuration: what is refused is a comment.
+/// Appends the keywords section by section, in the form of a configuration: refused keywords are comments.
 fn configuration(text: &mut String) {
     text.push_str("# List of registered configuration keywords:\n");
     for kind in SectionKind::ALL {

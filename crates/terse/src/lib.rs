@@ -1,6 +1,6 @@
-//! The program: command line, process, sockets, signals, takeover; it joins everybody's keywords and starts the workers.
+//! The program: command line, process, sockets, signals, takeover; it joins the keywords of all crates and starts the workers.
 //!
-//! Read [`life`] for the order in which a process lives. Everything else is a part that it calls.
+//! [`life`] is the place to begin: it has the order of a process's life and calls every other part.
 
 pub mod args;
 pub mod check;

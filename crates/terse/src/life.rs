@@ -29,7 +29,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 use terse_config::{Source, condition};
 
-/// Runs the program and returns what it ends with.
+/// Runs the program and returns its exit code.
 pub fn live(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let since = Instant::now();
     let words: Vec<OsString> = words.into_iter().collect();
@@ -59,7 +59,7 @@ pub fn live(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             }
             let folder = std::env::current_dir().map_err(|error| error.to_string());
             let ended = with_configuration(&Origin { words, folder, arguments, since }, report.clone());
-            // A worker that does not come to serve has not told its master yet what is wrong.
+            // A worker that fails to start has not reported the reason to its master yet.
             if let Ok(Some(lifeline)) = Lifeline::of_this_process() {
                 let _ = lifeline.say(&version::in_lists(), &report.said());
             }
@@ -68,15 +68,15 @@ pub fn live(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// How the process was started.
+/// Origin of the process.
 struct Origin {
-    /// The words of the command line.
+    /// Arguments of the command line.
     words: Vec<OsString>,
-    /// Where it was, before `-C`.
+    /// Working folder at the start, before `-C`.
     folder: Result<PathBuf, String>,
-    /// What the words mean.
+    /// The arguments, parsed.
     arguments: Arguments,
-    /// When.
+    /// Time of the start.
     since: Instant,
 }
 
@@ -200,7 +200,7 @@ fn supervise(origin: &Origin, configuration: Configuration, launch: Option<Launc
     Master::new(spawner, supervisor, process.most_reloads, report).run(command_line, ready).map_err(because("Cannot start"))
 }
 
-/// Goes on as the master whose program this one has taken the place of.
+/// Continues as the master whose program this one has replaced.
 fn resume(words: Vec<OsString>, arguments: &Arguments, state: renewal::State) -> Result<ExitCode, Reasons> {
     let report = Report::new(state.quiet, arguments.talks());
     let command_line = CommandLine::restored(arguments, &state.commands)?;

@@ -16,12 +16,11 @@ use terse_proxy::access::{Access, Listener, Turn};
 use terse_proxy::plan::{Bind, Plan};
 use terse_proxy::settings::{BindSettings, Mode};
 
-/// One worker's ways to connections, each with the index of its `bind` line.
+/// Listeners of a worker, each with the index of its `bind` line.
 pub type Listeners = Vec<(usize, Access)>;
 
-/// What is to be opened for all `bind` lines, and behind them for all `stats socket` lines, those of
-/// `log-forward` sections and those of `peers` sections. Addresses that cannot be read and users
-/// that do not exist are alerts.
+/// Returns the sockets to open for all `bind` lines, followed by those for all `stats socket` lines, `log-forward` sections and
+/// `peers` sections. Addresses that cannot be parsed and users that do not exist are alerts.
 pub fn wanted(
     plan: &Plan,
     admin: &AdminSettings,
@@ -54,7 +53,7 @@ pub fn wanted(
     all
 }
 
-/// A line with the backlog that it does not say: its section's, or as many connections as it may have, or its section.
+/// Returns a line with the backlog that it does not set: its section's, or as many connections as it may have, or its section.
 fn with_backlog(bind: &BindSettings, said: Option<u32>, most: usize) -> BindSettings {
     let limits = [bind.maxconn.unwrap_or(0), most];
     let computed = limits.into_iter().find(|limit| *limit > 0).and_then(|limit| u32::try_from(limit).ok());
@@ -64,7 +63,7 @@ fn with_backlog(bind: &BindSettings, said: Option<u32>, most: usize) -> BindSett
 /// Connections of a `peers` section for each peer, this process included, as HAProxy counts them.
 const PEER_CONNECTIONS: usize = 3;
 
-/// Gives each address the backlog that its line does not say: as many connections as it may have, or its frontend, or the process.
+/// Gives each address the backlog that its line does not set: as many connections as it may have, or its frontend, or the process.
 pub fn settle(wanted: &mut [Wanted], plan: &Plan) {
     let of_process = plan.limits.connections.load(Relaxed);
     for wanted in wanted.iter_mut().filter(|wanted| wanted.options.backlog.is_none()) {
@@ -75,7 +74,7 @@ pub fn settle(wanted: &mut [Wanted], plan: &Plan) {
     }
 }
 
-/// What is to be opened for the master's command line. Lines are numbered as the sockets stand.
+/// Returns the sockets to open for the master's command line. Lines are numbered in the order of `sockets`.
 pub fn for_master(
     sockets: &[StatsSocket],
     process: &ProcessSettings,
@@ -103,7 +102,7 @@ fn of_line(line: Line<'_>, process: &ProcessSettings, arguments: &Arguments, dia
         diagnostics.alert(&settings.place, reason);
         Vec::new()
     });
-    // A process that serves may have got it from the one before, and says so itself where it has not.
+    // A serving process may have received it from the process before, and reports it itself otherwise.
     for number in endpoints.iter().filter_map(Endpoint::descriptor).filter(|_| arguments.action == Action::Check) {
         if let Err(error) = sys::duplicate(number) {
             let reason = format!("cannot use file descriptor '{number}' : {error}");
@@ -116,7 +115,8 @@ fn of_line(line: Line<'_>, process: &ProcessSettings, arguments: &Arguments, dia
     endpoints.into_iter().map(wanted).collect()
 }
 
-/// Where the plan's proxies and the stats sockets listen, a line of text an address: `web listens on https://192.0.2.1:443`.
+/// Describes the listening addresses of the plan's proxies and the stats sockets, a line of text an address: `web listens on
+/// https://192.0.2.1:443`.
 pub fn told(sockets: &[Listening], plan: &Plan) -> Vec<String> {
     let (mut lines, mut seen) = (Vec::new(), HashSet::new());
     for listening in sockets {
@@ -151,9 +151,9 @@ pub fn told(sockets: &[Listening], plan: &Plan) -> Vec<String> {
 /// Lines about addresses at the start: a file of a thousand binds does not fill the terminal.
 const MOST_TOLD: usize = 20;
 
-/// Deals the sockets out: of those that come once for each worker one to each that may accept on its line; of inherited ones, which
-/// whoever started this process made as many of as it saw fit, each to one worker after the other. The rest, which is one for all, goes
-/// round among the workers.
+/// Distributes the sockets among the workers. Of sockets that come once for each worker, each worker that may accept on the line
+/// gets its own. Inherited sockets, whose number the starter of this process chose, go each to one worker after the other. The
+/// rest, shared by all workers, go round among them.
 pub fn deal(sockets: Vec<Listening>, plan: &Plan) -> Vec<Listeners> {
     let workers = plan.process.workers;
     let mut listeners: Vec<Listeners> = (0..workers).map(|_| Vec::new()).collect();
@@ -176,7 +176,7 @@ pub fn deal(sockets: Vec<Listening>, plan: &Plan) -> Vec<Listeners> {
     listeners
 }
 
-/// The workers that may accept on a line; all where it says nothing, or names none that there is.
+/// Returns the workers that may accept on a line; all if it sets nothing, or names only workers that do not exist.
 fn chosen(bind: &Bind, workers: usize) -> Vec<usize> {
     let mask = bind.settings.workers;
     let named: Vec<usize> = (0..workers.min(64)).filter(|worker| mask >> worker & 1 == 1).collect();
@@ -209,7 +209,7 @@ fn options(line: &BindSettings, process: &ProcessSettings, arguments: &Arguments
     }
 }
 
-/// What serves on a socket.
+/// Returns the listener on a socket.
 pub fn listener(listening: Listening) -> Listener {
     serving(listening.socket)
 }

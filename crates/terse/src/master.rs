@@ -1,8 +1,8 @@
 //! A master and its workers' processes: `-W`, `-Ws`, `master-worker`.
 //!
-//! The master carries no traffic. It starts a process that does (this program again, with the same words), holds that one's listening
-//! sockets, and starts another one when it is told to reload: so a reload reads files and binds addresses with the rights that the
-//! master was started with, and the service manager sees one process that never changes.
+//! The master carries no traffic. It starts a process that does (this program again, with the same arguments) and holds that
+//! process's listening sockets. When it is told to reload, it starts another one. So a reload reads files and binds addresses with
+//! the rights that the master was started with, and the service manager sees one process that never changes.
 //!
 //! ```text
 //!   start, SIGUSR2, SIGHUP --> Starting --ready--> Serving --another is ready: SIGUSR1--> Leaving --> ended
@@ -12,12 +12,12 @@
 //! ```
 //!
 //! SIGTERM and SIGINT stop all processes and end the master with 128 plus the signal's number; SIGUSR1 drains them.
-//! The two talk over a [`lifeline`]: a worker asks for sockets, and hands its own over when it is ready; when one side is gone, the
-//! other one notices.
+//! Master and worker talk over a [`lifeline`]: a worker asks for sockets, and hands its own over when it is ready; when one side is
+//! gone, the other one notices.
 //!
 //! A reload that finds another program at the master's path ends with the master starting [anew](renewal) as that one.
 //!
-//! With `-S` it takes commands: it shows a [`bureau`] what there is to see, and is asked for reloads through it.
+//! With `-S` it takes commands: a [`bureau`] has the state that it shows, and passes requests for reloads to it.
 
 pub mod attendant;
 pub mod bureau;
@@ -58,13 +58,13 @@ pub struct Master<'a> {
     /// The listening sockets of the worker that serves.
     sockets: Arc<Held>,
     generation: u32,
-    /// Reloads that failed since the last one that did not.
+    /// Failed reloads since the last successful one.
     failed: u32,
-    /// What is said while a worker starts.
+    /// Messages of a worker's start.
     loading: Report,
     /// The worker that starts takes the place of others at once, without a drain.
     hard: bool,
-    /// Who waits to hear how the reload went.
+    /// Client that waits for the outcome of the reload.
     asked: Option<oneshot::Sender<Reloaded>>,
     /// A reload was asked for while a worker was starting.
     again: bool,
@@ -79,21 +79,21 @@ struct Worker {
     pid: Pid,
     generation: u32,
     stage: Stage,
-    /// How many others have begun to serve since it did.
+    /// Number of later workers that have begun to serve.
     outlived: u32,
     started: Instant,
     version: Option<String>,
     lifeline: Arc<UnixStream>,
 }
 
-/// What the master will end with.
+/// Ending of the master.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ending {
     /// Every worker has drained.
     Drained,
     /// Told by this signal.
     Told(i32),
-    /// As the worker did.
+    /// Failed, with the worker's exit code.
     Failed(u8),
 }
 
@@ -118,7 +118,7 @@ impl<'a> Master<'a> {
         }
     }
 
-    /// The master whose program this one takes the place of.
+    /// Returns the master whose program this one replaces.
     ///
     /// # Errors
     /// A descriptor is not open any more.
@@ -251,7 +251,7 @@ impl<'a> Master<'a> {
         }
     }
 
-    /// Does what the command line asks for, unless something else is on its way.
+    /// Grants the request of a client of the command line, unless another reload or an end is on its way.
     fn grant(&mut self, request: Request) {
         if self.ending.is_some() || self.workers.iter().any(|worker| worker.stage == Stage::Starting) {
             let log = match self.ending {
@@ -304,7 +304,7 @@ impl<'a> Master<'a> {
         })
     }
 
-    /// A worker tells how it goes. What it says later than at its start is no news: it stands in its logs.
+    /// Takes a worker's report. What it reports after its start is no news: it is in its logs.
     fn listen(&mut self, pid: Pid, words: Words) {
         let starts = |worker: &&mut Worker| worker.pid == pid && worker.stage == Stage::Starting;
         if let Some(worker) = self.workers.iter_mut().find(starts) {
@@ -313,16 +313,16 @@ impl<'a> Master<'a> {
         }
     }
 
-    /// A reload has come to its end: who has asked for it is told.
+    /// Tells the outcome of a reload to the client that asked for it.
     fn settle(&mut self, success: bool) {
         self.failed = if success { 0 } else { self.failed + 1 };
         if let Some(reply) = self.asked.take() {
-            // Whoever does not wait any more need not know.
+            // A client that does not wait any more need not know.
             let _ = reply.send(Reloaded { success, log: self.loading.said() });
         }
     }
 
-    /// What the command line shows.
+    /// Returns the state for the command line.
     fn view(&self) -> View {
         let row = |worker: &Worker| master::Worker {
             pid: worker.pid.as_raw_nonzero().get().unsigned_abs(),
@@ -339,9 +339,9 @@ impl<'a> Master<'a> {
         }
     }
 
-    /// A worker serves: the ones before leave, and its sockets are what the next one gets.
+    /// A worker serves: those before it leave, and its sockets are for the next one.
     fn promote(&mut self, pid: Pid, sockets: Held) {
-        // What the new configuration does not name any more is open nowhere else now.
+        // Sockets that the new configuration does not name any more are open in no other process now.
         std::mem::replace(&mut self.sockets, Arc::new(sockets)).close();
         for worker in &mut self.workers {
             if worker.pid == pid {
@@ -374,7 +374,7 @@ impl<'a> Master<'a> {
         self.workers.iter().filter(|worker| worker.pid == pid).for_each(|worker| tell(worker, signal, self.report));
     }
 
-    /// Executes the program at the master's path in its place. What cannot be executed is said, and changes nothing.
+    /// Executes the program at the master's path in its place. A failure is reported, and changes nothing.
     fn renew(&mut self, legacy: &Legacy) {
         self.renews = false;
         let mut descriptors = Descriptors::default();
@@ -437,11 +437,11 @@ impl<'a> Master<'a> {
     }
 }
 
-/// How often clients of the command line are looked for, while the master waits to start anew.
+/// Interval between looks at the clients of the command line, while the master waits to start anew.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// A worker that has just ended cannot be told anything; its end is on its way here. One that may not be signalled loses its lifeline,
-/// and stops.
+/// Sends a signal to a worker. A worker that has just ended cannot get it; its end will be reported. One that may not be signalled
+/// loses its lifeline, and stops.
 fn tell(worker: &Worker, signal: Signal, report: &Report) {
     if kill_process(worker.pid, signal) == Err(Errno::PERM) {
         let pid = worker.pid.as_raw_nonzero();
@@ -457,7 +457,7 @@ fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// What a shell would make of it; a worker that ends well without being told to has failed too.
+/// Returns the exit code as a shell forms it; a worker that ends well without being told to has failed too.
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     u8::try_from(code).unwrap_or(u8::MAX).max(1)

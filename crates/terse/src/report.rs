@@ -1,15 +1,15 @@
-//! What the program says about itself on the terminal, in HAProxy's form: `[ALERT]    (pid) : text`.
+//! Messages of the program about itself on the terminal, in HAProxy's form: `[ALERT]    (pid) : text`.
 //!
-//! Problems of a configuration come from `terse_config`; they are printed here too, so that one place knows what `-q` silences, and
-//! keeps what is said until the process serves (`show startup-logs`). Writing never fails the program: whoever closed its output
-//! does not want to hear it.
+//! Problems of a configuration come from `terse_config` and are printed here too. So one place knows what `-q` silences, and keeps
+//! the messages until the process serves (`show startup-logs`). A failed write never fails the program: an output that was closed
+//! is not wanted.
 
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use terse_config::Diagnostics;
 
-/// How much is said, and what was said so far. Clones share the memory.
+/// Verbosity, and the messages so far. Clones share the memory.
 #[derive(Clone, Default, Debug)]
 pub struct Report {
     /// `-q` without `-V`.
@@ -20,17 +20,17 @@ pub struct Report {
 }
 
 impl Report {
-    /// Says that much.
+    /// Returns a report of that verbosity.
     pub fn new(quiet: bool, talks: bool) -> Report {
         Report { quiet, talks, said: Arc::default() }
     }
 
-    /// The same without a word.
+    /// Returns a report that prints nothing.
     pub fn silent() -> Report {
         Report::new(true, false)
     }
 
-    /// Something that keeps the program from doing what it was asked for.
+    /// Reports a problem that keeps the program from its task.
     pub fn alert(&self, text: impl Display) {
         self.line("[ALERT]   ", text);
     }
@@ -45,14 +45,14 @@ impl Report {
         self.line("[NOTICE]  ", text);
     }
 
-    /// A notice for those who asked for more.
+    /// Prints a notice for verbose output.
     pub fn detail(&self, text: impl Display) {
         if self.talks {
             self.notice(text);
         }
     }
 
-    /// What is wrong with a configuration: with the line and the word underlined on a terminal, a line each elsewhere.
+    /// Prints the problems of a configuration: with the line and the argument underlined on a terminal, a line each elsewhere.
     pub fn diagnostics(&self, diagnostics: &Diagnostics) {
         let pid = std::process::id();
         let terminal = std::io::stderr().is_terminal();
@@ -70,7 +70,7 @@ impl Report {
         }
     }
 
-    /// Text that stands for itself, to standard error.
+    /// Prints text without a prefix to standard error.
     pub fn error_text(&self, text: impl Display) {
         if !self.quiet {
             let _ = write!(std::io::stderr().lock(), "{text}");
@@ -84,12 +84,12 @@ impl Report {
         }
     }
 
-    /// Remembers what another process has said.
+    /// Keeps the messages of another process.
     pub fn quote(&self, text: &str) {
         self.remember(text);
     }
 
-    /// What was said so far, line by line, up to a limit.
+    /// Returns the messages so far, line by line, up to a limit.
     pub fn said(&self) -> String {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -108,11 +108,11 @@ impl Report {
     }
 }
 
-/// Writes to standard output what was asked for on the command line, which `-q` does not silence.
+/// Prints the output that the command line asked for, which `-q` does not silence.
 pub fn print(text: impl Display) {
     let mut out = std::io::stdout().lock();
     let _ = write!(out, "{text}").and_then(|()| out.flush());
 }
 
-/// What HAProxy keeps of its start.
+/// Bytes of messages that are kept, as HAProxy keeps of its start.
 const REMEMBERED_BYTES: usize = 65536;

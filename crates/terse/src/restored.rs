@@ -10,8 +10,8 @@ use terse_balance::settings::StateSource;
 use terse_config::{Diagnostic, Diagnostics, Place, Severity};
 use terse_proxy::plan::Plan;
 
-/// Starts the servers of backends that ask for it in the states of their files. What cannot be read is said, and counts for nothing;
-/// but a server whose address only a file could give is an error.
+/// Starts the servers of backends that ask for it in the states of their files. Lines that cannot be parsed are reported and
+/// ignored, but a server whose address only a file could give is an error.
 pub fn states(plan: &Plan, process: &ProcessSettings, now: Instant, diagnostics: &mut Diagnostics) {
     let mut files: HashMap<PathBuf, Option<States>> = HashMap::new();
     for backend in plan.backends.now().iter() {

@@ -33,9 +33,9 @@ use terse_sample::{ProcessStore, World};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
-/// What is served, and how it is told.
+/// A service, and the means to report its state.
 pub struct Service {
-    /// What the workers need to know.
+    /// Configuration of the workers.
     pub plan: Arc<Plan>,
     /// Engines of compression, to be opened.
     pub engines: Vec<Prepared>,
@@ -45,19 +45,19 @@ pub struct Service {
     pub intakes: Vec<Intake>,
     /// Sockets that other processes of `peers` sections come in by.
     pub peers: Vec<terse_peers::Listening>,
-    /// Whether there was a process before, in whose place this one is.
+    /// True if this process replaces another.
     pub replaces: bool,
-    /// The listeners once more, for the process that replaces this one.
+    /// The listeners, to hand over to the process that replaces this one.
     pub exported: Arc<Exported>,
-    /// What `global` says about the process.
+    /// Settings of the process from `global`.
     pub process: ProcessSettings,
     /// Its memory, where `-m` limits it.
     pub gauge: Option<memory::Gauge>,
     /// The stats sockets.
     pub stats: Stats,
-    /// Its master, who is told when it is ready.
+    /// The master, which is told when it is ready.
     pub lifeline: Option<Lifeline>,
-    /// What is said on the terminal.
+    /// Messages on the terminal.
     pub report: Report,
 }
 
@@ -140,7 +140,7 @@ impl Service {
         let leave = Leave { grace: process.grace, most: process.hard_stop_after };
         let turn = |turn| match turn {
             Turn::Drain | Turn::Stop => {
-                // What the next process listens on as well must not be answered here any more.
+                // Listeners that the next process has as well must not be answered here any more.
                 exported.close();
                 say.send_replace(true);
                 part.send_replace(true);
@@ -158,11 +158,11 @@ impl Service {
             Turn::Report => states::servers(&plan, &mut voice),
         };
         let outcome = course::run(&mut crew, &mut orders, leave, turn).await;
-        // The next process learns what is known here; that has its own limit. Of workers that have failed nobody was told to go.
+        // The next process learns the tables of this one; that has its own limit. Workers that have failed were not told to go.
         if outcome.failures.is_empty() {
             let _ = sharing.await;
         }
-        // What was asked is answered.
+        // Commands that have come are answered.
         let _ = tokio::time::timeout(LAST_WORDS, stats).await;
         drop(context);
         if let Some(courier) = courier {
@@ -172,7 +172,7 @@ impl Service {
     }
 }
 
-/// The queue of compression, if it is wanted: engines need it, because what they do not do is done there.
+/// Starts the queue of compression, if it is wanted: engines need it, because the work that they leave is done there.
 fn queue(plan: &Plan, prepared: Vec<Prepared>) -> io::Result<Option<Arc<Queue>>> {
     let compression = &plan.process.compression;
     let engines = engines::open(prepared, &compression.engines, &plan.memory)?;
@@ -182,7 +182,7 @@ fn queue(plan: &Plan, prepared: Vec<Prepared>) -> io::Result<Option<Arc<Queue>>>
     }
 }
 
-/// Who tries for better forms of remembered bodies, where bodies are compressed at all.
+/// Starts the task that compresses cached bodies better, if bodies are compressed at all.
 fn raiser(plan: &Plan, queue: Option<&Arc<Queue>>) -> io::Result<Option<Arc<Raiser>>> {
     if !plan.compresses() || plan.process.compression.threads == Some(0) {
         return Ok(None);
@@ -199,7 +199,7 @@ fn jobs(listeners: Vec<Listeners>, plan: &Arc<Plan>, process: &ProcessSettings, 
     workers.map(job).collect()
 }
 
-/// Says the same on the terminal and in a log.
+/// Writes the same text on the terminal and in a log.
 pub struct Voice {
     logger: Logger,
     report: Report,
@@ -223,10 +223,10 @@ async fn follow_the_master(lifeline: Lifeline, context: Arc<Context>, give: Unbo
     let _ = give.send(Order::Stop(libc::SIGTERM));
 }
 
-/// How long the end waits for lines, and answers to commands, that are not written yet.
+/// Time limit of the end for lines, and responses to commands, that are not written yet.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// What checks see of the process.
+/// Facts about the process for checks.
 struct CheckSurroundings {
     plan: Arc<Plan>,
     node: String,

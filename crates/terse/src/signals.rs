@@ -1,4 +1,4 @@
-//! What signals ask of the process.
+//! Signals and the orders that they give to the process.
 //!
 //! | signal | meaning |
 //! |---|---|
@@ -11,12 +11,12 @@
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What a signal asks for.
+/// Order given by a signal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
     /// End now; the signal's number.
     Stop(i32),
-    /// Listen no more, finish what runs, then end.
+    /// Close the listeners, let open connections finish, then end.
     Drain,
     /// Log how the servers are.
     Report,
@@ -39,7 +39,7 @@ impl Signals {
     /// Catches the signals; needs a runtime.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn new() -> io::Result<Signals> {
         let ignored = |number: i32| signal(SignalKind::from_raw(number));
         Ok(Signals {

@@ -5,10 +5,11 @@
 //!                                     \--open---> opened here
 //! ```
 //!
-//! All lines are tried before anything is said, so that one start names every address that cannot be had. Unix sockets come up under
-//! another name and take their place only in [`Sockets::publish`]: a start that fails leaves the sockets of the process before alone.
+//! All lines are tried before anything is reported, so that one start names every address that cannot be had. Unix sockets come up
+//! under another name and take their place only in [`Sockets::publish`]: a start that fails leaves the sockets of the process
+//! before alone.
 //!
-//! Invariant: whatever is returned listens, does not block, and is closed on `exec`.
+//! Invariant: every socket that is returned listens, does not block, and is closed on `exec`.
 
 pub mod address;
 pub mod open;
@@ -25,22 +26,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 use terse_balance::signature::Signature;
 
-/// An address to listen on, with what its line says about it.
+/// An address to listen on, with the settings of its line.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// The number that the caller knows its line by.
     pub line: usize,
-    /// Whose line it is and where it stands, for errors: `[file:4] for frontend web`.
+    /// Owner and place of its line, for errors: `[file:4] for frontend web`.
     pub owner: String,
-    /// Where to listen.
+    /// Address to listen on.
     pub endpoint: Endpoint,
-    /// How.
+    /// Settings of the socket.
     pub options: Options,
-    /// How many sockets: one for each worker that accepts on its own. Shared kinds come once.
+    /// Number of sockets: one for each worker that accepts on its own. Shared kinds come once.
     pub count: usize,
 }
 
-/// What a line says about its socket.
+/// Settings of a line for its socket.
 #[derive(Clone, Default, Debug)]
 pub struct Options {
     /// Connections that the kernel may hold until they are accepted.
@@ -65,7 +66,7 @@ pub struct Options {
     pub signature: Option<Signature>,
     /// `cc`: how TCP avoids congestion.
     pub congestion: Option<String>,
-    /// One socket for all workers instead of one each.
+    /// A single socket for all workers instead of one each.
     pub shared: bool,
     /// Of a unix socket's file.
     pub file: unix::FileOptions,
@@ -76,13 +77,13 @@ pub struct Options {
 pub struct Listening {
     /// The number of its line.
     pub line: usize,
-    /// Where it listens.
+    /// Address that it listens on.
     pub endpoint: Endpoint,
     /// The device that it is bound to.
     pub interface: Option<String>,
     /// The socket.
     pub socket: OwnedFd,
-    /// Whether there is one for each worker; otherwise it is the line's only one.
+    /// True if there is one for each worker; otherwise it is the line's only one.
     pub own: bool,
 }
 
@@ -103,7 +104,7 @@ pub struct Taken {
     pub owner: String,
     /// The address.
     pub address: SocketAddr,
-    /// Whether it is another line of the same process that wants it.
+    /// True if another line of the same process wants it.
     pub is_double: bool,
     /// The same with the next port that is free.
     pub free: Option<SocketAddr>,
@@ -119,7 +120,7 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Opens all of them, taking from the pool what the process before has given.
+    /// Opens all of them, taking from the pool the sockets of the process before.
     ///
     /// # Errors
     /// Every address that cannot be had; then nothing stays open.
@@ -156,7 +157,7 @@ impl Sockets {
         for socket in &taken {
             open::reuse(socket, wanted)?;
         }
-        // What was handed over is kept even if it is more than there are workers: each may hold connections that wait.
+        // Sockets that were handed over are kept even if they are more than the workers: each may hold connections that wait.
         while taken.len() < count {
             match open::open(wanted, own) {
                 Ok((socket, pending)) => {
@@ -204,15 +205,15 @@ pub fn free(address: SocketAddr) -> Option<SocketAddr> {
     ports.map(|port| SocketAddr::new(address.ip(), port)).find(|address| is_free(*address))
 }
 
-/// Whether no other program listens there, whether or not it would share the address.
+/// True if no other program listens there, whether or not it would share the address.
 fn is_free(address: SocketAddr) -> bool {
     !matches!(TcpListener::bind(address), Err(error) if error.kind() == io::ErrorKind::AddrInUse)
 }
 
-/// So many ports after one that is taken are tried.
+/// Number of ports that are tried after one that is taken.
 const PORTS_TRIED: usize = 100;
 
-/// What the system says, without its number.
+/// The system's error, without its number.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()

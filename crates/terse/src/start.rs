@@ -24,24 +24,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Whom the process answers to.
+/// Processes that this one reports to.
 #[derive(Debug)]
 pub struct Standing {
     /// The starter that waits until it serves, when it has gone to the background.
     pub launch: Option<Launch>,
     /// Its master.
     pub lifeline: Option<Lifeline>,
-    /// When it was started.
+    /// Time of the start.
     pub since: Instant,
 }
 
 /// Reasons why a process does not begin to serve.
 pub type Reasons = Vec<String>;
 
-/// Serves, until the process has ended what it does.
+/// Serves, until the process has ended its work.
 ///
 /// # Errors
-/// It did not begin to.
+/// Reasons why it did not begin to.
 pub fn start(
     arguments: &Arguments,
     mut configuration: Configuration,
@@ -85,7 +85,7 @@ pub fn start(
     let guarded = configuration.plan.process.compression.engines.iter().any(|engine| !engine.in_process);
     identity::settle_rights(process, guarded).unwrap_or_else(|error| report.warn(format_args!("Cannot give up rights: {error}")));
     renice(process.nice.run, &report);
-    // Sockets of the process before that nobody has asked for are closed here.
+    // Sockets of the process before for which no line asked are closed here.
     drop(pool);
     report.detail(format_args!("{} connections, {} workers.", limits.connections, configuration.plan.process.workers));
     let told = match launch.is_some() || lifeline.as_ref().is_some_and(Lifeline::is_reload) {
@@ -106,8 +106,8 @@ pub fn start(
     service.run(ready).map_err(because("Cannot start"))
 }
 
-/// Sets the limits of descriptors and memory; gives what watches the memory. Where fewer descriptors are to be had than are needed, fewer
-/// connections are promised: the rest waits in the kernel, where it would be answered 503 otherwise.
+/// Sets the limits of descriptors and memory; returns the gauge of the memory. If fewer descriptors are granted than are needed,
+/// fewer connections are promised. The rest wait in the kernel; otherwise they would be answered 503.
 fn set_limits(configuration: &mut Configuration, report: &Report) -> Result<Option<memory::Gauge>, Reasons> {
     let is_strict = configuration.process.strict_limits;
     let refused = |refusal: &Refusal| match is_strict {
@@ -155,21 +155,21 @@ fn addresses_are_free(wanted: &[Wanted]) -> Result<(), Reasons> {
 /// Writes the process's number.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn write_pid(path: &Path) -> Result<(), Reasons> {
     pidfile::write(path).map_err(|error| vec![format!("Cannot create pidfile {}: {error}", path.display())])
 }
 
-/// Where the process's number is written: a file on the command line always counts, one in the configuration only where somebody
-/// looks for it, so that a run by hand does not replace the service's.
+/// Path of the file for the process's number. A file on the command line always counts. A file in the configuration counts only
+/// where a supervisor looks for it, so that a run by hand does not replace the service's.
 pub fn pid_path(arguments: &Arguments, configured: Option<&str>, looked_for: bool) -> Option<PathBuf> {
     arguments.pidfile.clone().or_else(|| configured.filter(|_| looked_for).map(PathBuf::from))
 }
 
-/// Lets the starter end, or points the standard streams at nothing when nothing is to be said.
+/// Lets the starter end, or points the standard streams at `/dev/null` when the report is quiet.
 ///
 /// # Errors
-/// What the kernel says about descriptors.
+/// The kernel's error about descriptors.
 pub fn leave_terminal(launch: Option<Launch>, null: &Null, report: &Report) -> io::Result<()> {
     match launch {
         Some(launch) => launch.complete(null),
@@ -187,7 +187,7 @@ pub fn renice(nice: Option<i32>, report: &Report) {
     }
 }
 
-/// A reason: what could not be done, and why.
+/// Makes a reason of the action that failed and its error.
 pub fn because<E: Display>(what: &str) -> impl FnOnce(E) -> Reasons {
     let what = what.to_owned();
     move |error| vec![format!("{what}: {error}")]
@@ -214,7 +214,7 @@ fn sockets_of_before(arguments: &Arguments, lifeline: Option<&Lifeline>, report:
     Ok(pool)
 }
 
-/// Tells the processes that this one replaces to go.
+/// Signals the processes that this one replaces to end.
 fn dismiss(arguments: &Arguments, report: &Report) {
     let signal = match arguments.old_end {
         OldEnd::Finish => Signal::USR1,

@@ -1,11 +1,11 @@
-//! How proxies and servers are, said on the terminal and in their logs: at `SIGHUP`, and when they stop.
+//! States of proxies and servers on the terminal and in their logs: at `SIGHUP`, and when they stop.
 
 use crate::service::Voice;
 use terse_balance::Count;
 use terse_proxy::log::Level;
 use terse_proxy::plan::{Backend, Plan};
 
-/// Says of each server and backend how it is.
+/// Reports the state of each server and backend.
 pub fn servers(plan: &Plan, voice: &mut Voice) {
     for backend in plan.backends.now().iter() {
         let name = &backend.name;
@@ -25,7 +25,7 @@ pub fn servers(plan: &Plan, voice: &mut Voice) {
     }
 }
 
-/// Says of each proxy that it has stopped, with what it has carried. A `listen` section is one proxy.
+/// Reports for each proxy that it has stopped, with the traffic that it has carried. A `listen` section is one proxy.
 pub fn stopped(plan: &Plan, voice: &mut Voice) {
     for frontend in &plan.frontends {
         let carried = frontend.own_backend.as_ref().map_or(0, |backend| backend.tally.totals().sessions);

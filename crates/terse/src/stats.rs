@@ -1,4 +1,4 @@
-//! The stats sockets: what commands are told of the process, and what it does for them.
+//! The stats sockets: the facts about the process for commands, and the actions of commands on it.
 
 use crate::configuration::Configuration;
 use crate::environment::host_name;
@@ -22,7 +22,7 @@ use terse_proxy::worker::Control;
 use terse_sample::World;
 use tokio::sync::watch;
 
-/// What is known of the process until it serves.
+/// Facts about the process that are known before it serves.
 pub struct Stats {
     settings: AdminSettings,
     process: Process,
@@ -31,19 +31,19 @@ pub struct Stats {
     listeners: usize,
 }
 
-/// What the workers share, and commands look at.
+/// State that the workers share and commands look at.
 pub struct Running {
     /// The plan.
     pub plan: Arc<Plan>,
     /// Clients' connections.
     pub connections: Arc<AtomicUsize>,
-    /// Where compression waits.
+    /// Queue of compression.
     pub queue: Option<Arc<Queue>>,
     /// The listening sockets.
     pub exported: Arc<Exported>,
-    /// What the workers are told.
+    /// Orders to the workers.
     pub control: watch::Receiver<Control>,
-    /// What was said so far.
+    /// Messages so far.
     pub report: Report,
 }
 
@@ -53,7 +53,7 @@ impl Stats {
         &self.process.node
     }
 
-    /// Takes what commands will be told, and the sockets that they come over, out of those that were opened.
+    /// Collects the facts for commands, and takes their sockets out of those that were opened.
     pub fn new(configuration: &Configuration, name: &str, started: Instant, sockets: &mut Vec<Listening>) -> Stats {
         let listeners = sockets.len();
         let lines = configuration.plan.binds().len();
@@ -86,7 +86,7 @@ impl Stats {
         }
     }
 
-    /// What commands and statistics pages see of the process that serves now, and the sockets that commands come over.
+    /// Returns the view that commands and statistics pages have of the serving process, and the sockets of commands.
     pub fn open(mut self, running: Running) -> (Arc<Context>, Vec<(StatsSocket, Listener)>) {
         self.process.boot_ms = u64::try_from(self.process.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let Running { plan, connections, queue, exported, control, report } = running;
@@ -95,7 +95,7 @@ impl Stats {
     }
 }
 
-/// What the program does for commands.
+/// Actions of the program for commands.
 struct Desk {
     exported: Arc<Exported>,
     control: watch::Receiver<Control>,

@@ -1,7 +1,7 @@
-//! The matrix of what is supported: each keyword of HAProxy's, and what becomes of it here.
+//! The matrix of support: each keyword of HAProxy, and whether it is done here, accepted or refused.
 //!
-//! The names are facts, kept in a file beside this one by what they stand in; what becomes of each comes from the tables that the
-//! program reads configurations by. A name that is in no table is refused as any unknown word is.
+//! The names are facts, kept in a file beside this one by class; their support comes from the tables that the program reads
+//! configurations by. A name that is in no table is refused as any unknown keyword is.
 
 use crate::keywords::{samples, tables};
 use std::collections::{BTreeMap, HashMap};
@@ -40,7 +40,7 @@ to write instead; or *unknown*: refused as any word is that nobody knows. What t
 [reference](reference.md).
 ";
 
-/// What stands in what, in the order of the page: the class in the file of names, and its title.
+/// Classes of names, in the order of the page: the class in the file of names, and its title.
 const CLASSES: [(&str, &str); 10] = [
     ("section", "Sections"),
     ("global", "Keywords of `global`"),
@@ -54,7 +54,7 @@ const CLASSES: [(&str, &str); 10] = [
     ("converter", "Converters"),
 ];
 
-/// The names of a class: behind its line `[class]`, up to the next.
+/// Returns the names of a class: the lines after its line `[class]`, up to the next.
 fn names(class: &str) -> impl Iterator<Item = &'static str> {
     let mut inside = false;
     NAMES.lines().filter(move |line| match line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
@@ -68,7 +68,7 @@ fn names(class: &str) -> impl Iterator<Item = &'static str> {
 
 const NAMES: &str = include_str!("support/haproxy.txt");
 
-/// Everything that the program knows.
+/// All keywords that the program knows.
 struct Known {
     keywords: Vec<&'static Keyword>,
     words: HashMap<(&'static str, &'static str), Standing>,
@@ -122,8 +122,8 @@ impl Known {
         }
     }
 
-    /// A keyword of that name or old name; where all that are called so have a second word, what the first of them that is done says;
-    /// or the one whose arguments the name ends with.
+    /// Finds a keyword of that name or old name. If all keywords of that name have a second argument, it is the first of them that
+    /// is done. Otherwise it is the keyword whose arguments the name ends with.
     fn keyword(&self, name: &'static str, sections: Sections) -> Option<Standing> {
         let here = || self.keywords.iter().filter(|keyword| keyword.sections.0 & sections.0 != 0);
         let called = |keyword: &&&Keyword| keyword.name == name || keyword.old_names.contains(&name);

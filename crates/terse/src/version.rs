@@ -1,4 +1,4 @@
-//! Which version this is, which version of HAProxy's language it reads, and what is built in.
+//! The version of this program, the version of HAProxy's language that it reads, and the features that are built in.
 
 use crate::args::VersionPart;
 use std::fmt::Write;
@@ -8,10 +8,10 @@ use terse_compress::coder::{Fast, names};
 /// The program's own version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The version of HAProxy whose configuration language is read: what `version_atleast()` compares with.
+/// The version of HAProxy whose configuration language is read; `version_atleast()` compares with it.
 pub const LANGUAGE: &str = "3.5-dev5";
 
-/// Both, in one word, where HAProxy shows its version with that of its package.
+/// Both versions in one argument, where HAProxy shows its version with that of its package.
 pub fn in_lists() -> String {
     format!("{LANGUAGE}-terse{VERSION}")
 }
@@ -19,7 +19,7 @@ pub fn in_lists() -> String {
 /// The day of this version, as statistics show it.
 pub const RELEASE_DATE: &str = "2026/11/21";
 
-/// What `feature()` knows, and whether it is built in. The names are HAProxy's.
+/// Features that `feature()` knows, and whether they are built in. The names are HAProxy's.
 pub const FEATURES: &[(&str, bool)] = &[
     ("ACCEPT4", true),
     ("BACKTRACE", true),
@@ -48,17 +48,17 @@ pub const FEATURES: &[(&str, bool)] = &[
     ("ZLIB", true),
 ];
 
-/// How it was built; `scripts/release` says `profiled`.
+/// Build profile; `scripts/release` sets `profiled`.
 const PROFILE: &str = match option_env!("TERSE_PROFILE") {
     Some(profile) => profile,
     None if cfg!(debug_assertions) => "debug",
     None => "release",
 };
 
-/// The answer to `-v` and, with `long`, to `-vv`.
+/// Returns the answer to `-v` and, with `long`, to `-vv`.
 ///
 /// Started under the name `haproxy` the program stands in for it, so the first line is the one that scripts look for in HAProxy's
-/// answer; it still says who answers.
+/// answer; it still names this program.
 pub fn text(program: &str, long: bool) -> String {
     let mut text = match program {
         "haproxy" => format!("HAProxy version {LANGUAGE} {RELEASE_DATE} - terse {VERSION}\n"),

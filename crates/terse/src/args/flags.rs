@@ -3,43 +3,43 @@
 use super::{Action, Arguments, OldEnd, Service, VersionPart};
 use rustix::process::Pid;
 
-/// One option of the command line.
+/// An option of the command line.
 pub struct Flag {
-    /// As it is written: `-f`.
+    /// Name as written: `-f`.
     pub name: &'static str,
-    /// Where its value stands.
+    /// Position of its value.
     pub value: Value,
-    /// What it does, for the help.
+    /// Effect in a sentence, for the help.
     pub summary: &'static str,
     /// Done, accepted or refused.
     pub effect: Effect,
 }
 
-/// Where an option's value stands; the text names it in the help.
+/// Position of an option's value; the text names the value in the help.
 #[derive(Clone, Copy, Debug)]
 pub enum Value {
-    /// It has none.
+    /// No value.
     None,
-    /// The next word.
+    /// The next argument.
     Word(&'static str),
-    /// Behind the option, in the same word.
+    /// Glued to the option, in the same argument.
     Glued(&'static str),
-    /// All words up to the next option.
+    /// All arguments up to the next option.
     Words(&'static str),
 }
 
-/// The three kinds of option, as of keyword; what is done may look at its value in three ways.
+/// The three kinds of option (the same as of keywords); an option that is done may look at its value in three ways.
 #[derive(Clone, Copy)]
 pub enum Effect {
-    /// Done: the option says it all.
+    /// Done: the option has no value.
     Set(fn(&mut Arguments)),
     /// Done, with any text.
     Text(fn(&mut Arguments, &str)),
-    /// Done, with a value that may be wrong. For [`Value::Words`] it is called for each word.
+    /// Done, with a value that may be wrong. For [`Value::Words`] it is called for each argument.
     Parse(fn(&mut Arguments, &str) -> Result<(), String>),
-    /// It cannot change behaviour here, and why.
+    /// Accepted: it cannot change behaviour here; the reason.
     Accepted(&'static str),
-    /// It is understood and not built: what to do instead.
+    /// Refused: it is understood and not built; the alternative.
     Refused(&'static str),
 }
 
@@ -57,7 +57,7 @@ impl Effect {
     }
 }
 
-/// Every option that may be used, with its value and what it does, a line each, in groups.
+/// Returns every option that may be used, with its value and its effect, a line each, in groups.
 pub fn help() -> String {
     let mut text = String::from(COMMANDS);
     for (title, flags) in GROUPS {
@@ -80,7 +80,7 @@ pub fn help() -> String {
     text
 }
 
-/// The ways to start the program, as `terse` without a word lists them.
+/// The ways to start the program, as `terse` without arguments lists them.
 pub const COMMANDS: &str = "\
 Usage: terse --to PORT       compresses in front of the server at this port, with a console at http://127.0.0.1:8404
        terse -f FILE         serves as this haproxy.cfg says; with -W, SIGUSR2 reloads it
@@ -91,7 +91,7 @@ Usage: terse --to PORT       compresses in front of the server at this port, wit
        terse -h              lists all options
 ";
 
-/// Looks at what stands behind `-dM`: a number, then words that switch something on or off, commas between them.
+/// Parses the value of `-dM`: a number, then names of switches to turn on or off, separated by commas.
 fn memory_options(options: &str) -> Result<(), String> {
     let is_number = |word: &str| match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
         Some(hex) => u64::from_str_radix(hex, 16).is_ok(),
@@ -108,7 +108,7 @@ fn memory_options(options: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What HAProxy's own memory pools can do or, with `no-` before it, leave.
+/// Switches of HAProxy's own memory pools; with `no-` before the name they are off.
 const MEMORY_SWITCHES: &[&str] = &["fail", "merge", "integrity", "global", "cache", "caller", "tag", "poison", "uaf", "backup"];
 
 /// All options, in the groups of the help.
@@ -125,7 +125,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Flag> {
     GROUPS.iter().flat_map(|(_, flags)| *flags)
 }
 
-/// What most need.
+/// Options that most users need.
 const USUAL: &[Flag] = &[
     Flag {
         name: "-f",
@@ -173,7 +173,7 @@ const USUAL: &[Flag] = &[
     },
 ];
 
-/// What stands for a file.
+/// Options that replace a configuration file.
 const QUICK: &[Flag] = &[
     Flag {
         name: "--to",
@@ -219,7 +219,7 @@ const QUICK: &[Flag] = &[
     },
 ];
 
-/// What a service is started with.
+/// Options to start a service with.
 const SERVICE: &[Flag] = &[
     Flag {
         name: "-W",
@@ -296,7 +296,7 @@ const SERVICE: &[Flag] = &[
     },
 ];
 
-/// What helps to find a fault, and scripts.
+/// Options for troubleshooting and for scripts.
 const FAULTS: &[Flag] = &[
     Flag {
         name: "-cc",
@@ -369,7 +369,7 @@ const FAULTS: &[Flag] = &[
     },
 ];
 
-/// What scripts written for HAProxy may say.
+/// Options that scripts written for HAProxy may pass.
 const ACCEPTED: &[Flag] = &[
     Flag {
         name: "-dM",

@@ -1,15 +1,16 @@
-//! `terse --to ADDRESS`: a configuration from a few words, for a first try and for development.
+//! `terse --to ADDRESS`: a configuration from a few arguments, for a first try and for development.
 //!
-//! The words are written as haproxy.cfg and read as one: what `--print` prints is what runs, but for a console that has moved to a free port.
+//! The arguments are written as a haproxy.cfg and parsed as such: what `--print` prints is what runs, except for a console that has
+//! moved to a free port.
 
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-/// Where the console is, where nothing is said of it.
+/// Default address of the console.
 pub const CONSOLE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8404);
 
-/// What the words say.
+/// Values of the options.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Quick {
     /// `--to`: servers, each `HOST:PORT` and whether over TLS.
@@ -58,12 +59,12 @@ impl Quick {
         Ok(())
     }
 
-    /// Whether anything was said that wants `--to`.
+    /// True if an option was given that needs `--to`.
     pub fn wants_a_server(&self) -> bool {
         self.servers.is_empty() && *self != Quick::default()
     }
 
-    /// The haproxy.cfg that the words stand for.
+    /// Returns the haproxy.cfg that the options amount to.
     pub fn file(&self) -> String {
         let mut text = String::from("global\n");
         if !self.is_silent {
@@ -115,7 +116,7 @@ impl Quick {
     }
 }
 
-/// A word of a configuration, in which variables of the environment stand for their values (`fd@${LISTENER}`).
+/// Quotes an argument of a configuration in which environment variables stay in effect (`fd@${LISTENER}`).
 fn quoted(word: &str) -> String {
     let is_plain = word.chars().all(|sign| sign.is_ascii_alphanumeric() || ":.-_/[]@*".contains(sign));
     if is_plain && !word.is_empty() { word.to_owned() } else { format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\"")) }

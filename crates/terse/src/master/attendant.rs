@@ -20,35 +20,35 @@ use tokio::sync::mpsc::UnboundedSender;
 /// Listening sockets that wait for the next worker.
 pub type Held = Exported;
 
-/// What happens to a worker.
+/// Event of a worker.
 #[derive(Debug)]
 pub enum Event {
-    /// It tells how it goes.
+    /// Reports its state.
     Says(Pid, Words),
-    /// It serves, on these sockets.
+    /// Serves, on these sockets.
     Ready(Pid, Held),
-    /// It has ended.
+    /// Has ended.
     Ended(Pid, ExitStatus),
 }
 
-/// How workers are started.
+/// Settings to start workers with.
 #[derive(Debug)]
 pub struct Spawner {
     /// The program: its path, so that a newer one takes its place at the next reload.
     pub program: PathBuf,
-    /// The words of the command line, the program's name first.
+    /// Arguments of the command line, the program's name first.
     pub words: Vec<OsString>,
-    /// Where the master was started.
+    /// Working folder at the master's start.
     pub folder: PathBuf,
-    /// Who is told what happens.
+    /// Receiver of the workers' events.
     pub tell: Option<UnboundedSender<Event>>,
 }
 
 impl Spawner {
-    /// Starts a worker, which may ask for these sockets. Beside its number comes the lifeline.
+    /// Starts a worker, which may ask for these sockets. Returns its process number and the lifeline.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn spawn(&self, generation: u32, sockets: &Arc<Held>) -> io::Result<(Pid, Arc<UnixStream>)> {
         let (mine, theirs) = UnixStream::pair()?;
         let mine = Arc::new(mine);
@@ -89,14 +89,14 @@ fn attend(pid: Pid, stream: &UnixStream, sockets: &Held, tell: impl Fn(Event)) {
             Ok(None) => break,
             Err(error) => Err(error),
         };
-        // Whoever does not keep to the protocol is not a worker any more: without a lifeline it stops.
+        // A peer that does not keep to the protocol is not a worker any more: without a lifeline it stops.
         if served.is_err() {
             break;
         }
     }
     let _ = stream.shutdown(Shutdown::Both);
     let ended = rustix::io::retry_on_intr(|| waitpid(Some(pid), WaitOptions::empty()));
-    // A worker whose end was taken note of just before the master started anew has no status any more.
+    // A worker whose end was noted just before the master started anew has no status any more.
     let status = ended.ok().flatten().map_or(0, |(_, status)| status.as_raw());
     tell(Event::Ended(pid, ExitStatus::from_raw(status)));
 }

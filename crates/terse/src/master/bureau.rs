@@ -1,4 +1,4 @@
-//! Between the master and its command line: what the one shows, and what the other asks for.
+//! Between the master and its command line: the state that the master shows, and the requests that the command line passes.
 
 use super::lifeline;
 use std::io;
@@ -9,30 +9,30 @@ use terse_admin::master::{Overseer, Reloaded, Reloads, Stage, Worker};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
-/// What the master shows, and whom it is asked through.
+/// The state that the master shows, and the channel for requests to it.
 #[derive(Debug)]
 pub struct Bureau {
     view: Mutex<View>,
     ask: UnboundedSender<Request>,
 }
 
-/// What the master shows.
+/// State that the master shows.
 #[derive(Default, Debug)]
 pub struct View {
     /// Its workers, each with its lifeline.
     pub workers: Vec<(Worker, Arc<UnixStream>)>,
-    /// How often it was told to reload.
+    /// Number of reloads.
     pub reloads: Reloads,
-    /// What was said at the last start of a worker.
+    /// Messages of a worker's last start.
     pub log: String,
 }
 
 /// The wish for a reload.
 #[derive(Debug)]
 pub struct Request {
-    /// Whether what runs is cut.
+    /// True if open connections are cut.
     pub hard: bool,
-    /// Who is told how it went.
+    /// Receiver of the outcome.
     pub reply: oneshot::Sender<Reloaded>,
 }
 
@@ -42,7 +42,7 @@ impl Bureau {
         Bureau { view: Mutex::default(), ask }
     }
 
-    /// Shows the state of things, the worker that serves first and the one that left last next.
+    /// Stores the state to show: the serving worker first, then the others, the last to leave before the rest.
     pub fn show(&self, mut view: View) {
         view.workers.sort_by_key(|(worker, _)| (rank(worker.stage), worker.reloads));
         *self.view() = view;
@@ -67,7 +67,7 @@ impl Overseer for Bureau {
     }
 
     fn connect(&self, pid: u32, manner: Manner) -> io::Result<UnixStream> {
-        // The lifeline of one that starts is busy with sockets.
+        // The lifeline of a starting worker is busy with sockets.
         let reachable = |worker: &Worker| worker.pid == pid && worker.stage != Stage::Starting;
         let lifeline = self.view().workers.iter().find(|(worker, _)| reachable(worker)).map(|(_, lifeline)| Arc::clone(lifeline));
         let lifeline = lifeline.ok_or_else(|| io::Error::other("it has ended"))?;

@@ -30,10 +30,10 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// Opens what `-S` names. `stats timeout` and `stats maxconn` count here too.
+    /// Opens the sockets that `-S` names. `stats timeout` and `stats maxconn` apply here too.
     ///
     /// # Errors
-    /// What cannot be understood or opened.
+    /// Values that cannot be parsed, sockets that cannot be opened.
     pub fn open(arguments: &Arguments, configuration: &Configuration, started: Instant) -> Result<CommandLine, Reasons> {
         let read: Vec<_> = arguments.master_sockets.iter().map(|text| read(text)).collect();
         let mut reasons: Reasons = read.iter().filter_map(|read| read.as_ref().err()).cloned().collect();
@@ -52,10 +52,10 @@ impl CommandLine {
         Ok(CommandLine { sockets, listeners, timeout: admin.timeout(), maxconn: admin.maxconn(), started })
     }
 
-    /// The command line of the program that this one takes the place of.
+    /// Returns the command line of the program that this one replaces.
     ///
     /// # Errors
-    /// What cannot be understood, or is not open any more.
+    /// Values that cannot be parsed, sockets that are not open any more.
     pub fn restored(arguments: &Arguments, kept: &Kept) -> Result<CommandLine, Reasons> {
         let sockets =
             arguments.master_sockets.iter().map(|text| read(text)).collect::<Result<_, _>>().map_err(|reason| vec![reason])?;
@@ -71,7 +71,7 @@ impl CommandLine {
         })
     }
 
-    /// The sockets, what is seen there, and what a next program needs of it.
+    /// Returns the sockets, the state that their clients see, and what a next program needs of it.
     ///
     /// # Errors
     /// There is no descriptor left.
@@ -91,7 +91,7 @@ impl CommandLine {
     }
 }
 
-/// What a next program needs of the command line.
+/// State of the command line that a next program needs.
 #[derive(Debug)]
 pub struct Legacy {
     listeners: Vec<(usize, OwnedFd)>,
@@ -102,13 +102,13 @@ pub struct Legacy {
 }
 
 impl Legacy {
-    /// Whether no client talks.
+    /// True if no client is connected.
     pub fn is_quiet(&self) -> bool {
-        // This one and the office's.
+        // The references of this value and of the office.
         Arc::strong_count(&self.conversations) <= 2
     }
 
-    /// What is written of it; the sockets are kept open.
+    /// Returns the state to write down; the sockets are kept open.
     ///
     /// # Errors
     /// There is no descriptor left.
@@ -136,8 +136,8 @@ pub struct Kept {
     pub listeners: Vec<(usize, RawFd)>,
 }
 
-/// The socket that a value of `-S` describes: the words of a `stats socket` line with commas for blanks. Its level is admin unless the
-/// value says otherwise.
+/// Parses a value of `-S`: the arguments of a `stats socket` line with commas for blanks. Its level is admin unless the value sets
+/// another.
 fn read(text: &str) -> Result<StatsSocket, String> {
     let refused = |reason: &str| Err(format!("-S {text}: {reason}"));
     if text.contains(['\n', '\r', '\0']) {

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! worker -> master   "_getsocks\n"    and then as in crate::takeover::protocol: the sockets of the worker before
-//! worker -> master   "says\n"         u32: how many bytes follow; its version and a line feed; what it has said so far
+//! worker -> master   "says
+//! "         u32: how many bytes follow; its version and a line feed; its messages so far
 //! worker -> master   "ready\n"        then the worker's own sockets, in the same way
 //! master -> worker   from then on: Manner::BYTES bytes and the descriptor of a client of the master's command line (SCM_RIGHTS)
 //! either side ends: the other one reads its end. A worker without a master stops.
@@ -33,31 +34,31 @@ pub struct Lifeline {
     generation: u32,
 }
 
-/// What a worker has told.
+/// Report of a worker.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Words {
     /// Its version.
     pub version: String,
-    /// What it has said, line by line.
+    /// Its messages, line by line.
     pub log: String,
 }
 
-/// What a worker asks for or tells.
+/// Request or report of a worker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Asked {
-    /// It wants the sockets of the worker before.
+    /// Requests the sockets of the worker before.
     Sockets,
-    /// It serves, and hands its sockets over.
+    /// Serves, and hands its sockets over.
     Ready,
-    /// How it goes so far.
+    /// Its state so far.
     Says(Words),
 }
 
 impl Lifeline {
-    /// The lifeline of this process, if it is a master's worker.
+    /// Returns the lifeline of this process, if it is a master's worker.
     ///
     /// # Errors
-    /// The environment says that there is one, and there is none.
+    /// The environment names a lifeline, and there is none.
     pub fn of_this_process() -> io::Result<Option<Lifeline>> {
         let Some(generation) = std::env::var(VARIABLE).ok().and_then(|text| text.parse().ok()) else { return Ok(None) };
         let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -66,7 +67,7 @@ impl Lifeline {
         Ok(Some(Lifeline { stream, generation }))
     }
 
-    /// Whether the master has started it for a reload: then the words that concern earlier processes are not for it.
+    /// True if the master has started it for a reload: then the arguments that concern earlier processes are not for it.
     pub fn is_reload(&self) -> bool {
         self.generation > 0
     }
@@ -89,7 +90,7 @@ impl Lifeline {
         sockets.send(&self.stream)
     }
 
-    /// Tells the master which version this is, and what was said so far.
+    /// Tells the master this program's version and its messages so far.
     ///
     /// # Errors
     /// The master is gone.
@@ -134,7 +135,7 @@ pub fn send_client(lifeline: &UnixStream, client: &UnixStream, manner: Manner) -
     if sent == Manner::BYTES { Ok(()) } else { Err(io::Error::other("the lifeline is broken")) }
 }
 
-/// What a worker reads.
+/// Message read by a worker.
 enum Received {
     Client(UnixStream, Manner),
     Nonsense,
@@ -161,10 +162,10 @@ fn receive_client(stream: impl AsFd) -> io::Result<Received> {
     })
 }
 
-/// Reads what a worker says; `None` when it is gone.
+/// Reads a worker's message; `None` when it is gone.
 ///
 /// # Errors
-/// It says something else.
+/// It is another message.
 pub fn asked(mut stream: &UnixStream) -> io::Result<Option<Asked>> {
     // It is silent for as long as it serves.
     stream.set_read_timeout(None)?;
@@ -236,7 +237,7 @@ mod tests {
         let manner = Manner::of_bytes([2, 1, 0, 0, 1, 1]).unwrap();
         let (client, mut served) = UnixStream::pair().unwrap();
         send_client(&master, &client, manner).unwrap();
-        // What is no client is passed over.
+        // A descriptor that is no client's is passed over.
         (&master).write_all(&[9; Manner::BYTES]).unwrap();
         send_client(&master, &client, manner).unwrap();
         drop((master, client));

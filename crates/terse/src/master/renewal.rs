@@ -29,12 +29,12 @@ use std::path::{Path, PathBuf};
 /// The variable of the environment that names the descriptor of the state.
 pub const VARIABLE: &str = "TERSE_MASTER";
 
-/// What one program leaves to the next.
+/// State that a program leaves to the next.
 #[derive(Serialize, Deserialize, Debug)]
 pub struct State {
     /// [`FORMAT`] of the program that has written it.
     pub format: u32,
-    /// Whether it says nothing on the terminal.
+    /// True if it writes nothing on the terminal.
     pub quiet: bool,
     /// The folder that workers start in.
     pub folder: PathBuf,
@@ -42,7 +42,7 @@ pub struct State {
     pub most_reloads: Option<u32>,
     /// Reloads so far.
     pub generation: u32,
-    /// What was said while the last worker started.
+    /// Messages of the last worker's start.
     pub log: String,
     /// Processes that serve, or leave.
     pub workers: Vec<Kept>,
@@ -59,7 +59,7 @@ pub struct Kept {
     pub pid: i32,
     /// The reload that has started it.
     pub generation: u32,
-    /// Whether it has been told to leave.
+    /// True if it has been told to leave.
     pub leaves: bool,
     /// Workers that came after it.
     pub outlived: u32,
@@ -71,7 +71,7 @@ pub struct Kept {
     pub lifeline: RawFd,
 }
 
-/// What is written today.
+/// Format that this version writes.
 pub const FORMAT: u32 = 1;
 
 /// Descriptors that outlive the exec.
@@ -79,10 +79,10 @@ pub const FORMAT: u32 = 1;
 pub struct Descriptors(Vec<OwnedFd>);
 
 impl Descriptors {
-    /// Keeps a descriptor open, and tells its number.
+    /// Keeps a descriptor open, and returns its number.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn keep(&mut self, descriptor: OwnedFd) -> io::Result<RawFd> {
         rustix::io::fcntl_setfd(&descriptor, FdFlags::empty())?;
         let number = descriptor.as_raw_fd();
@@ -117,7 +117,7 @@ impl State {
         }
     }
 
-    /// Executes a program in this process's place.
+    /// Executes a program in place of this process's.
     ///
     /// # Errors
     /// It cannot be executed, and this one goes on.
@@ -140,10 +140,10 @@ impl State {
     }
 }
 
-/// Lets signals come again that waited for the exec. They must have handlers by now.
+/// Unblocks the signals that waited for the exec. They must have handlers by now.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn take_signals() -> io::Result<()> {
     hold_signals(SigmaskHow::SIG_UNBLOCK)
 }
@@ -156,17 +156,17 @@ fn hold_signals(how: SigmaskHow) -> io::Result<()> {
     pthread_sigmask(how, Some(&signals), None).map_err(io::Error::from)
 }
 
-/// The path at which the next program is looked for: the command line's, which may be a link that an upgrade changes, where it leads
-/// to this program; otherwise this program's own.
+/// Returns the path at which the next program is looked for. It is the command line's, which may be a link that an upgrade changes,
+/// if it leads to this program; otherwise this program's own.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn program(words: &[OsString]) -> io::Result<PathBuf> {
     let said = words.first().map(Path::new).filter(|path| path.is_absolute() && path.exists() && !is_replaced(path));
     said.map_or_else(std::env::current_exe, |path| Ok(path.to_owned()))
 }
 
-/// Whether another program lies at this path than the one that runs.
+/// True if another program lies at this path than the one that runs.
 pub fn is_replaced(program: &Path) -> bool {
     let identity = |path: &OsStr| std::fs::metadata(path).map(|of| (of.dev(), of.ino()));
     match (identity(program.as_os_str()), identity(OsStr::new("/proc/self/exe"))) {

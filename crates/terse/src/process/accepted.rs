@@ -1,10 +1,10 @@
-//! Words of `global` that tune what HAProxy is made of. They cannot change behaviour here; each says why.
+//! Keywords of `global` that tune HAProxy's internals. They cannot change behaviour here; each has the reason.
 
 use terse_config::{Keyword, Kind, Sections};
 
-/// The words that are accepted.
+/// The accepted keywords.
 pub static KEYWORDS: &[Keyword] = &[
-    // What the operator must say before HAProxy lets keywords be used.
+    // HAProxy lets these keywords be used only if the operator sets this.
     knob("expose-experimental-directives", "", "Allows experimental keywords.", ALL_ALLOWED),
     knob("expose-deprecated-directives", "", "Allows deprecated keywords.", ALL_ALLOWED),
     // The event loop.
@@ -140,7 +140,7 @@ pub static KEYWORDS: &[Keyword] = &[
     knob("tune.quic.fe.stream.rxbuf", "<bytes>", "Buffers.", QUIC),
     knob("tune.quic.fe.tx.pacing", "on|off", "Pacing.", QUIC),
     knob("tune.quic.fe.tx.udp-gso", "on|off", "Sends datagrams at once.", QUIC),
-    // What Lua scripts ask servers with, and OCSP responders are asked with.
+    // The HTTP client of Lua scripts and of OCSP requests.
     knob("httpclient.resolvers.disabled", "on|off", "Whether it looks names up.", CLIENT_LOOKUP),
     knob("httpclient.resolvers.id", "<name>", "Where it looks names up.", CLIENT_LOOKUP),
     knob("httpclient.resolvers.prefer", "ipv4|ipv6", "Which addresses it takes.", CLIENT_LOOKUP),

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-/// Bytes; none where nothing limits it. `groups` is what `/proc/self/cgroup` says, `root` where control groups are mounted.
+/// Returns the memory limit in bytes; `None` if there is no limit. `groups` is the content of `/proc/self/cgroup`, `root` the
+/// folder where control groups are mounted.
 pub(super) fn memory(groups: &str, root: &Path) -> Option<u64> {
     groups.lines().filter_map(|line| of_group(line, root)).min()
 }
@@ -19,7 +20,7 @@ fn of_group(line: &str, root: &Path) -> Option<u64> {
     };
     let group = root.join(path.trim_start_matches('/'));
     let groups = group.ancestors().take(MOST_GROUPS).take_while(|group| group.starts_with(&root));
-    // Version 2 says `max` where there is no limit.
+    // Version 2 has `max` where there is no limit.
     let limit = |group: &Path| fs::read_to_string(group.join(file)).ok()?.trim().parse::<u64>().ok();
     groups.filter_map(limit).min()
 }

@@ -1,7 +1,7 @@
 //! Going to the background.
 //!
-//! The process forks before any thread runs. The parent waits until the child serves, or has failed, and ends with what the child
-//! says: so whoever starts a daemon learns from its exit status whether it runs.
+//! The process forks before any thread runs. The parent waits until the child serves, or has failed, and ends with the child's
+//! status. So the exit status tells the starter of a daemon whether it runs.
 
 use super::sys::{self, Forked};
 use rustix::process::WaitOptions;
@@ -16,10 +16,10 @@ pub struct Launch {
 }
 
 /// Goes to the background: returns in the child alone, which leads a session of its own. The parent never returns: it ends with 0
-/// once [`Launch::complete`] is called, and otherwise with what the child ends with.
+/// once [`Launch::complete`] is called, and otherwise with the child's exit status.
 ///
 /// # Errors
-/// What the kernel says about forking.
+/// The kernel's error at the fork.
 pub fn detach() -> io::Result<Launch> {
     let (mine, theirs) = UnixStream::pair()?;
     match sys::fork()? {
@@ -39,7 +39,7 @@ impl Launch {
     /// Lets the parent end, and leaves the terminal.
     ///
     /// # Errors
-    /// What the kernel says about descriptors.
+    /// The kernel's error about descriptors.
     pub fn complete(mut self, null: &Null) -> io::Result<()> {
         null.silence()?;
         // A parent that was killed does not wait for the answer.
@@ -64,7 +64,7 @@ impl Null {
     /// Points the standard streams at it.
     ///
     /// # Errors
-    /// What the kernel says about descriptors.
+    /// The kernel's error about descriptors.
     pub fn silence(&self) -> io::Result<()> {
         rustix::stdio::dup2_stdin(&self.0)?;
         rustix::stdio::dup2_stdout(&self.0)?;
@@ -73,7 +73,7 @@ impl Null {
     }
 }
 
-/// Opens what of the standard streams the starter has closed, so that no socket gets their numbers.
+/// Opens the standard streams that the starter has closed, so that no socket gets their numbers.
 ///
 /// # Errors
 /// `/dev/null` cannot be opened.

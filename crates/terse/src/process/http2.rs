@@ -1,10 +1,10 @@
-//! The words of `global` that speak of HTTP/2 with clients and servers.
+//! Keywords of `global` for HTTP/2 with clients and servers.
 
 use super::keywords::{done, process, whole};
 use terse_config::{Args, Fault, Keyword, Scope};
 use terse_proxy::connection::settings::Http2Settings;
 
-/// The words that are done.
+/// The keywords that are done.
 pub static KEYWORDS: &[Keyword] = &[
     done(
         "tune.h2.fe.max-concurrent-streams",
@@ -134,7 +134,7 @@ fn budget(args: &mut Args<'_>) -> Result<u32, Fault> {
     bytes.ok_or_else(|| args.fault("expects a size between 128k and 1g"))
 }
 
-/// Changes what holds for clients and for servers.
+/// Changes a setting for clients and for servers.
 fn each(scope: &mut Scope<'_>, mut change: impl FnMut(&mut Http2Settings)) {
     let process = process(scope);
     change(&mut process.http2);

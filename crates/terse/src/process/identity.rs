@@ -1,7 +1,7 @@
-//! Who the process is: user, group, root folder, and the rights that it gives up.
+//! Identity of the process: user, group, root folder, and the rights that it gives up.
 //!
-//! All of this happens while one thread runs: the kernel keeps identities a thread, and threads inherit from the one that starts
-//! them.
+//! All of this happens while one thread runs: the kernel keeps identities for each thread, and threads inherit from the thread that
+//! starts them.
 
 use super::settings::{Account, ProcessSettings, Who};
 use super::sys;
@@ -28,7 +28,7 @@ pub enum Refusal {
     Root {
         /// The folder.
         path: String,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// The group.
@@ -73,7 +73,7 @@ impl Identity {
         }
     }
 
-    /// Whether it becomes a user without root's rights.
+    /// True if it becomes a user without root's rights.
     pub fn leaves_root(&self) -> bool {
         self.user.is_some_and(|user| user != 0)
     }
@@ -88,7 +88,7 @@ impl Identity {
             rustix::thread::set_keep_capabilities(true).map_err(|error| Refusal::Rights(error.into()))?;
         }
         if let Some(group) = self.group {
-            // Supplementary groups are dropped where that is allowed; without rights they are what the starter chose.
+            // Supplementary groups are dropped where that is allowed; without rights they are those that the starter chose.
             let _ = rustix::thread::set_thread_groups(&[]);
             let gid = Gid::from_raw(group);
             rustix::thread::set_thread_res_gid(gid, gid, gid).map_err(|error| Refusal::Group(group, error.into()))?;
@@ -119,12 +119,14 @@ pub fn enter_root(path: &str) -> Result<(), Refusal> {
     std::env::set_current_dir("/").map_err(refused)
 }
 
-/// Gives up for good what a process may gain by starting others, and says whether the kernel may write its memory to a file.
+/// Gives up for good the rights that a process may gain by starting others, and sets whether the kernel may write its memory to a
+/// file.
 ///
-/// `guarded`: beside it runs a library in a process of the same user, which could write to this one's memory while that can be dumped.
+/// `guarded`: a library runs beside it in a process of the same user, which could write to this one's memory while that can be
+/// dumped.
 ///
 /// # Errors
-/// What the kernel says; nothing depends on it.
+/// The kernel's error; nothing depends on it.
 pub fn settle_rights(settings: &ProcessSettings, guarded: bool) -> io::Result<()> {
     if settings.dumpable {
         let unlimited = rustix::process::Rlimit { current: None, maximum: None };

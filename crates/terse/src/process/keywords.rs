@@ -1,4 +1,4 @@
-//! The words of `global` that speak of the process.
+//! Keywords of `global` for the process.
 
 use super::settings::{Account, ProcessSettings, UnixDefaults, Who};
 use super::workers::{self, ProcessorMap};
@@ -6,7 +6,7 @@ use rustix::thread::CapabilitySet;
 use std::path::{Path, PathBuf};
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections, Word};
 
-/// The words that are done.
+/// The keywords that are done.
 pub static KEYWORDS: &[Keyword] = &[
     done("user", "<name>", "The user that the process becomes once its sockets are open.", |args, scope| {
         let user = named(args, scope, "<name>")?;
@@ -292,7 +292,7 @@ fn numbered(args: &mut Args<'_>, scope: &Scope<'_>) -> Result<Account, Fault> {
     Ok(Account { who: Who::Number(whole(args, "<number>", 0..=i64::from(u32::MAX - 1))?), place: scope.place.clone() })
 }
 
-/// Goes there, as HAProxy does; whoever loads the configuration comes back.
+/// Changes the working folder, as HAProxy does; the caller that loads the configuration changes it back.
 fn default_path(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let file = PathBuf::from(&*scope.place.file);
     let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -315,7 +315,7 @@ fn mode(args: &mut Args<'_>) -> Result<u32, Fault> {
 /// The codec's.
 const MOST_FIELDS: i64 = 128;
 
-/// What `setcap` can name.
+/// Capabilities that `setcap` can name.
 const CAPABILITIES: [(&str, CapabilitySet); 3] = [
     ("cap_net_admin", CapabilitySet::NET_ADMIN),
     ("cap_net_raw", CapabilitySet::NET_RAW),

@@ -1,7 +1,7 @@
-//! How many connections, pipes and descriptors the process may have, and how much memory.
+//! Limits of the process: connections, pipes, descriptors, memory.
 //!
-//! A connection costs two descriptors: the client's and the server's; a pipe costs two. What else is open (listeners, logs, checks, the runtime's own)
-//! is counted once. What nothing is said of is computed as HAProxy computes it.
+//! A connection costs two descriptors: the client's and the server's; a pipe costs two. Other open files (listeners, logs, checks,
+//! the runtime's own) are counted once. Limits that are not set are computed as HAProxy computes them.
 
 use super::container;
 use super::settings::ProcessSettings;
@@ -23,26 +23,26 @@ pub struct Limits {
     pub needed: u64,
     /// Descriptors of the process.
     pub descriptors: u64,
-    /// Whether `ulimit-n` says so: then they are no more, either.
+    /// True if `ulimit-n` sets them: then they are no more, either.
     pub is_exact: bool,
-    /// `fd-hard-limit`: what they are not raised above.
+    /// `fd-hard-limit`: the number above which they are not raised.
     pub most: Option<u64>,
     /// `-m`, in MiB.
     pub memory_mib: Option<u64>,
 }
 
-/// What the limits are computed from.
+/// Input from which the limits are computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Wishes {
     /// `-n`, then `maxconn`.
     pub connections: Option<u32>,
-    /// What may go through pipes.
+    /// Traffic that may go through pipes.
     pub pipes: Pipes,
     /// `ulimit-n`.
     pub descriptors: Option<u64>,
     /// `fd-hard-limit`.
     pub descriptors_most: Option<u64>,
-    /// `-m`, and what it has to do for.
+    /// `-m`, and the demands on it.
     pub memory: Option<Memory>,
     /// Descriptors that do not belong to connections.
     pub fixed: u64,
@@ -50,16 +50,16 @@ pub struct Wishes {
     pub granted: u64,
 }
 
-/// How many pipes there are.
+/// Number of pipes.
 #[derive(Clone, Copy, Debug)]
 pub enum Pipes {
     /// So many: `maxpipes`, or none where nothing may go through them.
     Said(u32),
-    /// One for four of these connections.
+    /// A pipe for four of these connections.
     For(Spliced),
 }
 
-/// `-m`, and what it has to do for.
+/// `-m`, and the demands on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
     /// Its number, in MiB.
@@ -70,9 +70,9 @@ pub struct Memory {
     pub coders_bytes: u64,
     /// `tune.ssl.cachesize`.
     pub tls_sessions: u64,
-    /// How many sides speak TLS anywhere: clients, servers.
+    /// Number of sides that speak TLS anywhere: clients, servers.
     pub tls_sides: u64,
-    /// `maxsslconn`; 0: not said.
+    /// `maxsslconn`; 0: not set.
     pub tls_connections: u64,
 }
 
@@ -82,22 +82,22 @@ pub enum Refusal {
     /// More descriptors than the system grants.
     #[error("Cannot raise FD limit to {wanted}, limit is {granted}. Drop 'maxconn' and 'ulimit-n' to let it adapt, or lower them.")]
     Descriptors {
-        /// What was needed.
+        /// Number that was needed.
         wanted: u64,
-        /// What there is.
+        /// Number that was granted.
         granted: u64,
     },
     /// The memory limit.
     #[error("Cannot fix MEM limit to {mib} megs: {error}")]
     Memory {
-        /// What was asked for.
+        /// Limit that was requested, in MiB.
         mib: u64,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
 }
 
-/// Limits that contradict each other: the memory of `-m` does not do for what the file says.
+/// Limits that contradict each other: the memory of `-m` does not suffice for a number that the file sets.
 #[derive(PartialEq, Eq, Debug, thiserror::Error)]
 #[error("-m {mib}: '{word} {said}' needs more memory than that; {most} is the most without {others}; lower it, or raise -m")]
 pub struct Contradiction {
@@ -109,9 +109,9 @@ pub struct Contradiction {
 }
 
 impl Wishes {
-    /// What the command line and the configuration say, under the limits that the process was started with.
+    /// Collects the settings of the command line and the configuration, under the limits that the process was started with.
     ///
-    /// `spliced`: the connections whose bytes may go through pipes; `None`: there are no pipes, whatever is said.
+    /// `spliced`: the connections whose bytes may go through pipes; `None`: there are no pipes, whatever is set.
     pub fn new(
         settings: &ProcessSettings,
         maxconn: Option<u32>,
@@ -160,7 +160,7 @@ impl Wishes {
         })
     }
 
-    /// How many connections there are descriptors for.
+    /// Number of connections for which there are descriptors.
     fn by_descriptors(&self) -> u32 {
         let most = self.descriptors_most.unwrap_or(DESCRIPTORS_MOST);
         let available = self.descriptors.unwrap_or_else(|| self.granted.min(most));
@@ -175,7 +175,8 @@ impl Wishes {
 }
 
 impl Pipes {
-    /// How many there are for so many connections of the process; `None`: a quarter of these, which nobody knows yet.
+    /// Number of pipes for `connections` of the process; `None`: a quarter of the spliced connections, whose number is not known
+    /// yet.
     fn number(self, connections: Option<u32>) -> Option<u32> {
         match self {
             Pipes::Said(pipes) => Some(pipes),
@@ -189,7 +190,7 @@ impl Pipes {
 }
 
 impl Memory {
-    /// Connections, and TLS connections among them, where no number of connections is said; at most so many.
+    /// Connections, and TLS connections among them, where no number of connections is set; at most `most`.
     fn connections(&self, most: u32) -> Result<(u32, Option<u32>), Contradiction> {
         let (all, stream, tls) = (self.usable(), self.stream(), TLS_SESSION_BYTES + TLS_HANDSHAKE_BYTES);
         if self.tls_sides > 0 && self.tls_connections == 0 {
@@ -206,7 +207,7 @@ impl Memory {
         }
     }
 
-    /// TLS connections beside so many connections, where no number of them is said.
+    /// TLS connections beside `connections`, where no number of them is set.
     fn tls_connections_beside(&self, connections: u32) -> Result<Option<u32>, Contradiction> {
         if self.tls_sides == 0 || self.tls_connections > 0 {
             return Ok(None);
@@ -232,13 +233,13 @@ impl Memory {
         left.saturating_mul(USABLE_PERCENT) / 100
     }
 
-    /// The bytes of a connection without TLS: a buffer each way, and what stands around them.
+    /// Bytes of a connection without TLS: a buffer each way, and the state around them.
     fn stream(&self) -> u64 {
         STREAM_BYTES + 2 * self.buffer_bytes
     }
 }
 
-/// Down to two digits, as HAProxy rounds what it computes from memory.
+/// Rounds down to two digits, as HAProxy rounds what it computes from memory.
 fn rounded(number: u64) -> u32 {
     let mut unit = 1;
     while number / unit >= 100 {
@@ -248,8 +249,8 @@ fn rounded(number: u64) -> u32 {
 }
 
 impl Limits {
-    /// Raises the process's limit of descriptors; lowers it only to what `ulimit-n` says. The hard limit stays, for processes that
-    /// come after this one.
+    /// Raises the process's limit of descriptors; lowers it only to the value of `ulimit-n`. The hard limit stays, for processes
+    /// that come after this one.
     ///
     /// # Errors
     /// [`Refusal::Descriptors`]; then as many as the system and `fd-hard-limit` grant are set.
@@ -263,7 +264,7 @@ impl Limits {
         if !is_too_much && setrlimit(Resource::Nofile, Rlimit { current: Some(self.descriptors), maximum: raised }).is_ok() {
             return Ok(());
         }
-        // Without the right to raise the hard limit, up to it is what can be had.
+        // Without the right to raise the hard limit, descriptors are granted up to it.
         let granted = old.maximum.into_iter().chain(self.most).min();
         let _ = setrlimit(Resource::Nofile, Rlimit { current: granted, maximum: old.maximum });
         Err(Refusal::Descriptors { wanted: self.descriptors, granted: granted.unwrap_or(u64::MAX) })
@@ -278,8 +279,8 @@ impl Limits {
     }
 }
 
-/// Has the kernel limit the process's data, above what the process keeps to by itself: the kernel counts what is mapped, which is up to twice
-/// of what is used, and ends a process that is refused memory.
+/// Has the kernel limit the process's data, above the limit that the process keeps to by itself. The kernel counts mapped memory,
+/// which is up to twice of what is used, and ends a process that is refused memory.
 ///
 /// # Errors
 /// [`Refusal::Memory`].
@@ -289,8 +290,8 @@ pub fn limit_memory(mib: u64) -> Result<(), Refusal> {
     setrlimit(Resource::Data, limit).map_err(|error| Refusal::Memory { mib, error: error.into() })
 }
 
-/// The bytes that may wait in the process when nothing says: a quarter of the machine's memory or of the container's, or half of what `-m`
-/// leaves beside the program itself.
+/// Default for the bytes that may wait in the process: a quarter of the machine's memory or of the container's, or half of what
+/// `-m` leaves beside the program itself.
 pub fn buffer_memory(limit_mib: Option<u64>) -> usize {
     let system = rustix::system::sysinfo();
     let bytes = match limit_mib.map(|mib| mib.saturating_mul(1 << 20)) {
@@ -304,28 +305,29 @@ pub fn buffer_memory(limit_mib: Option<u64>) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Standard streams, the control thread's runtime, files that are read: what every process has.
+/// Descriptors of every process: standard streams, the control thread's runtime, files that are read.
 const RESERVE: u64 = 32;
 
-/// Where nothing is said there is one pipe for so many connections, as in HAProxy.
+/// Connections for each pipe where `maxpipes` is not set, as in HAProxy.
 const CONNECTIONS_A_PIPE: usize = 4;
 
-/// Where automatic limits end, as HAProxy's `fd-hard-limit` does unless it is set.
+/// Upper bound of automatic limits, as HAProxy's `fd-hard-limit` is unless it is set.
 const DESCRIPTORS_MOST: u64 = 1_048_576;
 
-/// What connections may have of `-m`, as in HAProxy.
+/// Percentage of `-m` that connections may have, as in HAProxy.
 const USABLE_PERCENT: u64 = 97;
 
-/// What a stream costs beside its two buffers. Measured, a request that waits for its server holds 10 KB with a buffer that is hardly filled.
+/// Bytes of a stream beside its two buffers. Measured, a request that waits for its server holds 10 KB with a buffer that is hardly
+/// filled.
 const STREAM_BYTES: u64 = 2 * 1024 + 640;
 
-/// What a TLS connection costs. Measured: 16 KB.
+/// Bytes of a TLS connection. Measured: 16 KB.
 const TLS_SESSION_BYTES: u64 = 16 * 1024;
 
-/// What its handshake costs for as long as it lasts.
+/// Bytes of a TLS handshake for as long as it lasts.
 const TLS_HANDSHAKE_BYTES: u64 = 76 * 1024;
 
-/// What a session costs that an address remembers.
+/// Bytes of a session that is remembered for an address.
 const TLS_REMEMBERED_BYTES: u64 = 200;
 
 /// The program's own data and the stacks of a few threads.

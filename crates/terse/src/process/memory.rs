@@ -34,7 +34,7 @@ impl Gauge {
         Ok(Gauge { file, limit_mib, page_bytes: rustix::param::page_size() as u64, first: None })
     }
 
-    /// How much is in use of what the limit left when this was asked first, in percent.
+    /// Memory in use, in percent of what the limit left at the first call.
     fn percent(&mut self) -> Option<u64> {
         let mut text = [0; 256];
         let length = self.file.read_at(&mut text, 0).ok()?;
@@ -63,7 +63,7 @@ pub async fn watch(mut gauge: Gauge, plan: Arc<Plan>) {
         let (Some(mut percent), now) = (gauge.percent(), Instant::now()) else { break };
         let gate = &plan.limits.memory;
         let full = if gate.is_closed() { ROOM_PERCENT } else { FULL_PERCENT };
-        // What requests have freed the allocator keeps, and nothing that waits makes it look.
+        // The allocator keeps what requests have freed, and nothing that waits makes it look.
         if percent >= full && cleared.is_none_or(|at| now - at >= CLEARED_ANEW) {
             cleared = Some(now);
             sys::give_memory_back();
@@ -88,15 +88,15 @@ fn line(percent: u64, limit_mib: u64) -> String {
     )
 }
 
-/// How often is looked: what accepting and reading takes meanwhile has to fit into what is left.
+/// Interval between looks: what is accepted and read meanwhile has to fit into what is left.
 const LOOK: Duration = Duration::from_millis(10);
 /// From here on new connections wait.
 const FULL_PERCENT: u64 = 85;
 /// Until less than this is in use.
 const ROOM_PERCENT: u64 = 80;
-/// How often the allocator is asked for what it keeps, while there is not enough.
+/// Interval at which the allocator is asked to give memory back, while there is not enough.
 const CLEARED_ANEW: Duration = Duration::from_millis(250);
-/// How often the log tells of it.
+/// Interval between messages in the log.
 const TOLD_ANEW: Duration = Duration::from_secs(30);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Telling systemd, or whoever has set `NOTIFY_SOCKET`, how the process stands (`sd_notify(3)`).
+//! Notification of systemd, or of another supervisor that has set `NOTIFY_SOCKET`, about the state of the process (`sd_notify(3)`).
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -10,8 +10,8 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Opens the socket that an environment's variable names: a path, or an abstract name behind `@`. A supervisor that cannot be
-    /// reached is no supervisor.
+    /// Opens the socket that an environment variable names: a path, or an abstract name after `@`. A supervisor that cannot be
+    /// reached counts as none.
     pub fn new(name: Option<&str>) -> Supervisor {
         let open = |name: &str| {
             let address = match name.strip_prefix('@') {
@@ -37,7 +37,7 @@ impl Supervisor {
         self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={us}\nSTATUS=Reloading Configuration.\n"));
     }
 
-    /// It could not, and goes on as before.
+    /// Reports a failed reload: the process goes on as before.
     pub fn reload_failed(&self) {
         self.tell("READY=1\nSTATUS=Reload failed!\n");
     }

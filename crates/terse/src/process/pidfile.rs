@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Writes the process's number and a line's end. The file is made anew: nobody's link is followed and no reader sees half a number
-/// of the process before. It stays when the process ends, as HAProxy's does, because by then another process may have written it.
+/// Writes the process's number and a line's end. The file is made anew: no link is followed and no reader sees half a number of the
+/// process before. It stays when the process ends, as HAProxy's does, because by then another process may have written it.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn write(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -1,8 +1,8 @@
-//! Words of `global` that are understood and not built.
+//! Keywords of `global` that are understood and not built.
 
 use terse_config::{Keyword, Kind, Sections};
 
-/// The words that are refused.
+/// The refused keywords.
 pub static KEYWORDS: &[Keyword] = &[
     refused("shm-stats-file", "<file>", "Counters shared among processes.", "counters belong to the process"),
     refused("shm-stats-file-max-objects", "<number>", "Their most objects.", "counters belong to the process"),

@@ -1,10 +1,10 @@
-//! What `global` says about the process.
+//! Settings of the process from `global`.
 
 use rustix::thread::CapabilitySet;
 use std::time::Duration;
 use terse_config::{Place, Setting};
 
-/// What `global` says about the process. `None` means that it does not say.
+/// Settings of the process from `global`. `None`: not set.
 #[derive(Clone, Default, Debug)]
 pub struct ProcessSettings {
     /// `user`, `uid`.
@@ -29,7 +29,7 @@ pub struct ProcessSettings {
     pub maxconn: Option<u32>,
     /// `ulimit-n`: descriptors of the process.
     pub descriptors: Option<u64>,
-    /// `fd-hard-limit`: the most descriptors when nothing else says.
+    /// `fd-hard-limit`: the most descriptors when nothing else sets a limit.
     pub descriptors_most: Option<u64>,
     /// `maxpipes`: pipes of the process.
     pub pipes: Option<u32>,
@@ -51,7 +51,7 @@ pub struct ProcessSettings {
     pub strict_limits: bool,
     /// `nbthread`: workers.
     pub workers: Option<usize>,
-    /// `thread-hard-limit`: the most workers when nothing else says.
+    /// `thread-hard-limit`: the most workers when nothing else sets their number.
     pub workers_most: Option<usize>,
     /// `thread-groups`: how `cpu-map` counts workers.
     pub groups: Option<usize>,
@@ -81,7 +81,7 @@ pub struct ProcessSettings {
     pub states_folder: Option<String>,
     /// `server-state-file`: the file for all backends that ask for it.
     pub states_file: Option<String>,
-    /// `unix-bind`: what unix sockets of `bind` lines start with.
+    /// `unix-bind`: defaults of unix sockets of `bind` lines.
     pub unix: UnixDefaults,
 }
 
@@ -90,7 +90,7 @@ pub struct ProcessSettings {
 pub struct Account {
     /// Its name or number.
     pub who: Who,
-    /// Where it stands.
+    /// Place in the configuration.
     pub place: Place,
 }
 
@@ -119,7 +119,7 @@ pub struct Nice {
     pub run: Option<i32>,
 }
 
-/// What unix sockets of `bind` lines start with.
+/// Defaults of unix sockets of `bind` lines.
 #[derive(Clone, Default, Debug)]
 pub struct UnixDefaults {
     /// Goes before their paths.

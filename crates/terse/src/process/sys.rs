@@ -7,7 +7,7 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::{io, ptr};
 
-/// What [`fork`] returns, and to whom.
+/// Return value of [`fork`] in each of the two processes.
 #[derive(Debug)]
 pub enum Forked {
     /// To the process that called: the new one's number.
@@ -19,7 +19,7 @@ pub enum Forked {
 /// Splits the process in two.
 ///
 /// # Errors
-/// What the kernel says, and [`io::ErrorKind::Unsupported`] when other threads run: they would be missing in the new process, with
+/// The kernel's error, and [`io::ErrorKind::Unsupported`] when other threads run: they would be missing in the new process, with
 /// the locks that they held.
 pub fn fork() -> io::Result<Forked> {
     if std::fs::read_dir("/proc/self/task")?.count() != 1 {
@@ -43,10 +43,10 @@ pub fn give_memory_back() {
     }
 }
 
-/// What has jemalloc give back the memory of all arenas: 4096 is `MALLCTL_ARENAS_ALL`.
+/// Command that has jemalloc give back the memory of all arenas: 4096 is `MALLCTL_ARENAS_ALL`.
 const ALL_ARENAS: &CStr = c"arena.4096.purge";
 
-/// A second descriptor, closed on `exec`, of what the process has inherited under a number.
+/// Returns a second descriptor, closed on `exec`, of what the process has inherited under a number.
 ///
 /// # Errors
 /// `EBADF` when nothing is open under it.
@@ -59,7 +59,7 @@ pub fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
     Ok(rustix::io::fcntl_dupfd_cloexec(inherited, 3)?)
 }
 
-/// Closes what the process has inherited under a number.
+/// Closes a descriptor that the process has inherited under a number.
 pub fn close_inherited(number: RawFd) {
     // SAFETY: called for numbers of inherited sockets alone, which no value in this process owns: all use duplicates. Closing a
     // number that is not open fails with EBADF and changes nothing.
@@ -80,7 +80,7 @@ pub fn set_transparent(socket: impl AsFd, v6: bool) -> io::Result<()> {
 /// Accepts only connections that have sent something (`TCP_DEFER_ACCEPT`).
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn set_defer_accept(socket: impl AsFd) -> io::Result<()> {
     set_option(socket.as_fd(), libc::SOL_TCP, libc::TCP_DEFER_ACCEPT, 1)
 }
@@ -88,7 +88,7 @@ pub fn set_defer_accept(socket: impl AsFd) -> io::Result<()> {
 /// Keeps the packets that open connections (`TCP_SAVE_SYN`): 1 from the IP header on, 2 from the Ethernet header on.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn set_save_syn(socket: impl AsFd, mode: u8) -> io::Result<()> {
     set_option(socket.as_fd(), libc::SOL_TCP, TCP_SAVE_SYN, mode.into())
 }
@@ -96,10 +96,10 @@ pub fn set_save_syn(socket: impl AsFd, mode: u8) -> io::Result<()> {
 /// Linux's number, of `include/uapi/linux/tcp.h`.
 const TCP_SAVE_SYN: i32 = 27;
 
-/// Takes data in a connection's first packet (`TCP_FASTOPEN`), of at most that many connections at a time.
+/// Takes data in a connection's first packet (`TCP_FASTOPEN`), of at most `pending` connections at a time.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn set_fast_open(socket: impl AsFd, pending: i32) -> io::Result<()> {
     set_option(socket.as_fd(), libc::SOL_TCP, libc::TCP_FASTOPEN, pending)
 }

@@ -33,7 +33,7 @@ struct Spell {
 }
 
 impl Spell {
-    /// Takes notice of how busy the busiest worker is, in percent; says once whether a spell has ended.
+    /// Takes the load of the busiest worker, in percent; returns true, once, when a spell of load has ended.
     fn has_ended(&mut self, percent: u8) -> bool {
         if percent >= BUSY_PERCENT {
             *self = Spell { has_worked: true, quiet: 0 };
@@ -44,7 +44,7 @@ impl Spell {
     }
 }
 
-/// How often is looked.
+/// Interval between looks.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// From here on a worker works.

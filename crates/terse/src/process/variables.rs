@@ -1,5 +1,5 @@
-//! What `global` says of variables: those of the process (`proc.*`) that it sets before anything is served, and the memory that
-//! variables may take.
+//! Keywords of `global` for variables: those of the process (`proc.*`), which are set before anything is served, and the memory
+//! that variables may take.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -51,7 +51,7 @@ pub static KEYWORDS: &[Keyword] = &[
     }),
 ];
 
-/// What `global` sets, in order.
+/// Variables that `global` sets, in order.
 #[derive(Default)]
 pub struct ProcessVariables {
     assignments: Vec<Assignment>,

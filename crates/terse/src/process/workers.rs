@@ -1,4 +1,4 @@
-//! How many workers there are, and which processors each may use.
+//! Number of workers, and the processors that each may use.
 
 use super::settings::ProcessSettings;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 /// The most workers.
 pub const MOST: usize = 1024;
 
-/// One `cpu-map` line: workers, and the processors that they get.
+/// A `cpu-map` line: workers, and the processors that they get.
 ///
 /// HAProxy counts threads inside groups. Workers are not grouped here; with `thread-groups` they are counted as if they were, in
 /// equal parts, so that a file's map means the same processors.
@@ -44,7 +44,7 @@ impl NumberSet {
         Ok(NumberSet { range, step })
     }
 
-    /// Whether there is an end that the file has set itself.
+    /// True if there is an end that the file has set itself.
     fn is_bounded(&self) -> bool {
         *self.range.end() < MOST
     }
@@ -53,7 +53,7 @@ impl NumberSet {
         self.range.contains(&n) && (n - self.range.start()).is_multiple_of(self.step)
     }
 
-    /// How many members come before `n`.
+    /// Number of members before `n`.
     fn rank(&self, n: usize) -> usize {
         (n - self.range.start()) / self.step
     }
@@ -64,10 +64,10 @@ impl NumberSet {
 }
 
 impl ProcessorMap {
-    /// Reads `[auto:]<group>[/<worker>]` and the sets of processors behind it.
+    /// Parses `[auto:]<group>[/<worker>]` and the sets of processors after it.
     ///
     /// # Errors
-    /// The index of the wrong word among those given, and what is wrong with it.
+    /// The index of the wrong argument among those given, and the reason.
     pub fn parse(words: &[&str]) -> Result<ProcessorMap, (usize, String)> {
         let [first, sets @ ..] = words else { return Err((0, "expects a thread set".into())) };
         let (spread, set) = first.strip_prefix("auto:").map_or((false, *first), |rest| (true, rest));
@@ -107,17 +107,17 @@ impl ProcessorMap {
     }
 }
 
-/// How many processors the process may use: one worker each unless `nbthread` says otherwise.
+/// Number of processors that the process may use: one worker each unless `nbthread` sets another number.
 pub fn default_count() -> usize {
     sched_getaffinity(None).map_or(1, |set| set.count() as usize).clamp(1, MOST)
 }
 
-/// How many workers to start.
+/// Number of workers to start.
 pub fn count(settings: &ProcessSettings) -> usize {
     settings.workers.unwrap_or_else(|| default_count().min(settings.workers_most.unwrap_or(MOST))).max(1)
 }
 
-/// The processors of each worker; `None` where no line says. A later line replaces an earlier one.
+/// Processors of each worker; `None` where no line sets them. A later line replaces an earlier one.
 pub fn processors(settings: &ProcessSettings) -> Vec<Option<Vec<usize>>> {
     let count = count(settings);
     let group_size = count.div_ceil(settings.groups.unwrap_or(1).max(1));
@@ -129,12 +129,12 @@ pub fn processors(settings: &ProcessSettings) -> Vec<Option<Vec<usize>>> {
         .collect()
 }
 
-/// Whether there are more processors than the workers can use at the same time.
+/// True if there are more processors than the workers can use at the same time.
 pub fn leave_some(settings: &ProcessSettings) -> bool {
     default_count() > used(&processors(settings))
 }
 
-/// How many processors workers can use at the same time.
+/// Number of processors that workers can use at the same time.
 fn used(workers: &[Option<Vec<usize>>]) -> usize {
     let bound = workers.iter().flatten();
     let processors: BTreeSet<usize> = bound.clone().flatten().copied().collect();

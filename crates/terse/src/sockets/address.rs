@@ -11,14 +11,14 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
-/// Where to listen.
+/// Address to listen on.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Endpoint {
     /// TCP.
     Ip(SocketAddr),
     /// A unix socket by its path.
     Unix(PathBuf),
-    /// A unix socket by an abstract name: all bytes behind the leading NUL.
+    /// A unix socket by an abstract name: all bytes after the leading NUL.
     Abstract(Vec<u8>),
     /// A descriptor that the starter has opened.
     Inherited(i32),
@@ -33,10 +33,10 @@ impl Endpoint {
         }
     }
 
-    /// Reads an address; a range of ports makes several. `prefix` goes before the paths of unix sockets.
+    /// Parses an address; a range of ports makes several. `prefix` goes before the paths of unix sockets.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of the text.
     pub fn parse(text: &str, prefix: &str) -> Result<Vec<Endpoint>, String> {
         let (kind, rest) = match text.split_once('@') {
             Some((kind, rest)) if kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+') => (kind, rest),
@@ -142,7 +142,7 @@ fn padded(name: &str) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// What HAProxy allows too: 107 less `.<pid>.tmp` with five digits.
+/// Longest path, in bytes, as in HAProxy: 107 less `.<pid>.tmp` with five digits.
 const PATH_BYTES: usize = 97;
 
 /// `sun_path` without the leading NUL.

@@ -8,7 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
-/// What was being done when it failed, and what the system says.
+/// The action that failed, and the system's error.
 type Failure = (&'static str, io::Error);
 
 /// Opens a socket that listens. A unix socket still has to be published. `own` sockets let others beside them on their address.
@@ -22,7 +22,7 @@ pub(super) fn open(wanted: &Wanted, own: bool) -> Result<(OwnedFd, Option<Pendin
     }
 }
 
-/// Makes a socket that was handed over fit its line: what can be changed while it listens.
+/// Makes a socket that was handed over fit its line: changes the settings that can be changed while it listens.
 pub(super) fn reuse(socket: &OwnedFd, wanted: &Wanted) -> Result<(), Failure> {
     sign(socket, &wanted.options)?;
     let socket = SockRef::from(socket);
@@ -43,7 +43,7 @@ fn tcp(address: SocketAddr, options: &Options, own: bool) -> Result<OwnedFd, Fai
 fn set(socket: &Socket, address: SocketAddr, options: &Options, own: bool) -> io::Result<()> {
     // Connections of the process before, even closed ones, must not keep the address busy.
     socket.set_reuse_address(true)?;
-    // Also on shared sockets: a process that replaces this one may come up beside it.
+    // Also on shared sockets: a process that replaces this one may bind the same address while this one listens.
     socket.set_reuse_port(own || !options.shared)?;
     if address.is_ipv6() {
         socket.set_only_v6(options.v6only.unwrap_or(false))?;
@@ -87,7 +87,7 @@ fn abstract_name(name: &[u8], options: &Options) -> Result<OwnedFd, Failure> {
     Ok(socket.into())
 }
 
-/// Has the segments of a socket's connections signed, where the line says so.
+/// Has the segments of a socket's connections signed, where the line sets it.
 fn sign(socket: &OwnedFd, options: &Options) -> Result<(), Failure> {
     let Some(signature) = &options.signature else { return Ok(()) };
     let address = SockRef::from(socket).local_addr().map(|address| address.as_socket());

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Sockets that listen, until somebody asks for their address.
+/// Listening sockets, until their addresses are asked for.
 #[derive(Debug, Default)]
 pub struct Pool {
     sockets: Vec<Pooled>,
@@ -29,19 +29,19 @@ enum Key {
 }
 
 impl Pool {
-    /// Adds a socket; one that is not a listening stream of a known family is closed.
+    /// Adds a socket; anything else than a listening stream socket of a known family is closed.
     pub fn add(&mut self, socket: OwnedFd, interface: Option<String>) {
         if let Some((key, v6only)) = identify(&socket) {
             self.sockets.push(Pooled { key, v6only, interface, socket });
         }
     }
 
-    /// How many are left.
+    /// Number of sockets left.
     pub fn len(&self) -> usize {
         self.sockets.len()
     }
 
-    /// Whether none is left.
+    /// True if none is left.
     pub fn is_empty(&self) -> bool {
         self.sockets.is_empty()
     }
@@ -68,7 +68,8 @@ impl Key {
     }
 }
 
-/// A socket remembers the name that it came up under: the path with `.<pid>.tmp` behind it (here and in HAProxy alike).
+/// Compares paths. A socket remembers the name that it came up under: the path followed by `.<pid>.tmp` (here and in HAProxy
+/// alike).
 fn same_path(bound: &[u8], path: &Path) -> bool {
     match bound.strip_prefix(path.as_os_str().as_bytes()) {
         Some([]) => true,

@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-/// The owner and permissions of a socket's file; what is not said is the system's choice.
+/// The owner and permissions of a socket's file; `None`: the system's choice.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct FileOptions {
     /// Permissions, such as 0o660.

@@ -1,4 +1,4 @@
-//! How listening sockets are handed over on a unix stream socket. HAProxy's protocol; all integers in the machine's order.
+//! Protocol that hands listening sockets over on a unix stream socket. HAProxy's protocol; all integers in the machine's order.
 //!
 //! ```text
 //! new -> old   "_getsocks\n"
@@ -12,7 +12,7 @@
 
 use std::mem::MaybeUninit;
 
-/// What asks for the sockets.
+/// Request for the sockets.
 pub const REQUEST: &[u8] = b"_getsocks\n";
 
 /// Descriptors in one message: the kernel's limit is 253, HAProxy's 252.
@@ -27,7 +27,7 @@ pub const RECORD_BYTES: usize = 2 * (1 + 255) + 4;
 /// Room for the descriptors of one message.
 pub type Control = [MaybeUninit<u8>; rustix::cmsg_space!(ScmRights(253))];
 
-/// What is said about a socket.
+/// Properties of a socket.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Record {
     /// The network namespace; empty for the process's own.

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// Asks the process behind that stats socket for everything that it listens on.
+/// Requests all listening sockets of the process at the other end of that stats socket.
 ///
 /// # Errors
 /// It cannot be reached, does not answer in time, hands nothing over, or speaks another protocol.
@@ -77,7 +77,7 @@ fn sockets(mut stream: &UnixStream) -> io::Result<Vec<(OwnedFd, Record)>> {
     sockets.into_iter().map(|socket| Ok((socket, record()?))).collect()
 }
 
-/// One message; returns its length in bytes.
+/// Receives a message; returns its length in bytes.
 fn receive_batch(stream: &UnixStream, sockets: &mut Vec<OwnedFd>, records: &mut Vec<u8>) -> io::Result<usize> {
     let mut bytes = vec![0; BATCH * RECORD_BYTES];
     let mut space: Control = [MaybeUninit::uninit(); _];

@@ -36,13 +36,13 @@ impl Exported {
         held.iter().map(|(socket, record)| Ok((socket.try_clone()?, record.interface.clone()))).collect()
     }
 
-    /// Closes the duplicates: a process that does not listen any more must not keep sockets open, whose queues nobody empties.
+    /// Closes the duplicates: a process that does not listen any more must not keep sockets open whose queues no task empties.
     pub fn close(&self) {
         self.sockets.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Sends all of them to the process at the other end, which has asked. Blocks until it has said that it has them, and no longer
-    /// than a second a batch.
+    /// Sends all of them to the process at the other end, which has asked. Blocks until that has confirmed them, and no longer than
+    /// a second a batch.
     ///
     /// # Errors
     /// The other side went away or is silent; it got none of the sockets or all up to the last batch.

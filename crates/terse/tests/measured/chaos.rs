@@ -1,4 +1,4 @@
-//! Many requests through servers that are killed and come back: what may be repeated is, and never fails; what may not is not.
+//! Many requests through servers that are killed and come back: requests that may be repeated are, and never fail; others are not.
 //!
 //! Requests have numbers, and servers count them. Of each request the test knows:
 //! * one that can be repeated (GET, DELETE) fails only when part of a large answer had been received;
@@ -26,15 +26,15 @@ struct Load {
     seed: u64,
 }
 
-/// What has happened so far.
+/// Record of the run so far.
 struct Record {
-    /// How often each request has reached a server.
+    /// Number of times that each request has reached a server.
     arrived: Vec<AtomicU8>,
     /// Requests that have ended.
     ended: AtomicUsize,
-    /// How they ended: for people.
+    /// Number of requests by their end, for the output.
     ends: Mutex<BTreeMap<String, usize>>,
-    /// What should not have happened.
+    /// Events that should not have happened.
     faults: Mutex<Vec<String>>,
 }
 
@@ -135,7 +135,7 @@ fn kill_and_revive(mut servers: Vec<Server>, record: &Record, done: &AtomicBool,
     kills
 }
 
-/// One connection's requests, one after the other; a new connection whenever one ends.
+/// Sends a connection's requests, one after the other, on a new connection whenever one ends.
 fn client(number: usize, address: SocketAddr, record: &Record, load: &Load) {
     let mut random = Random::new(load.seed ^ (number as u64 + 1) << 32);
     let mut connection = None;
@@ -165,7 +165,7 @@ fn request(method: &str, number: usize, body: usize, is_chunked: bool) -> Vec<u8
     .into_bytes()
 }
 
-/// How a request ended.
+/// End of a request.
 #[derive(Debug)]
 enum End {
     /// With a whole answer.

@@ -1,4 +1,4 @@
-//! What a client sees of engines that misbehave, which is nothing. The engine is the test card, which fails when it is told to.
+//! Engines that misbehave, of which a client sees nothing. The engine is the test card, which fails when it is told to.
 //!
 //! `TERSE_FULL=1` asks for 10,000 responses through a card that fails in every way, `TERSE_SEED` for other dice.
 
@@ -74,7 +74,7 @@ impl Site {
         self.terse.rewrite("faults", how);
     }
 
-    /// What `show engines` says of the card, by column.
+    /// Returns the value that `show engines` has for the card in a column.
     fn figure(&self, column: &str) -> String {
         self.terse.engine(column)
     }
@@ -113,7 +113,7 @@ fn body(number: u64) -> Vec<u8> {
 fn bodies_go_through_the_card() {
     let site = Site::start("verify none\n deadline 20s\n");
     let mut client = site.terse.client();
-    // A body whose server pauses, as one may on a busy machine, becomes a stream, which is no engine's.
+    // A body whose server pauses, as happens on a busy machine, becomes a stream, which no engine gets.
     let asked = (0..).filter(|number| body(*number).len() > 60_000).take(100);
     let done = asked.map(|number| site.ask(&mut client, number)).find(|_| site.number("jobs") == 20);
     assert!(done.is_some(), "{} jobs of 100 bodies", site.number("jobs"));
@@ -135,7 +135,7 @@ fn large_bodies_are_received_where_the_card_reads_them() {
             site.ask(&mut client, number);
             number += 1;
         }
-        // A body whose server pauses, as one may on a busy machine, becomes a stream, which is no engine's.
+        // A body whose server pauses, as happens on a busy machine, becomes a stream, which no engine gets.
         until("a job that the card does", || {
             site.ask(&mut client, number);
             number += 1;
@@ -210,7 +210,7 @@ fn what_the_card_fails_at_is_done_at_the_level_of_fallback() {
         let site = Site::start(&format!("verify none\n deadline 20s\n {fallback}\n fall 1000\n"));
         let mut client = site.terse.client();
         site.fail("error 1");
-        // A body whose server pauses, as one may on a busy machine, becomes a stream, which is no engine's.
+        // A body whose server pauses, as happens on a busy machine, becomes a stream, which no engine gets.
         let coded = until("a body that the card fails at", || {
             let before = site.number("error");
             let response = client.get("/3", &[("Accept-Encoding", "gzip")]);
@@ -258,7 +258,7 @@ fn the_cards_process_has_nothing_of_terse_and_ends_with_it() {
     }
 }
 
-/// Whether only the number is left of a process, for whoever is to read how it ended.
+/// True if only the number is left of a process, for the parent that is to read its status.
 fn is_dead(process: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{process}/stat"))
         .is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')))
@@ -331,9 +331,9 @@ fn thousands_of_responses_through_a_card_that_fails_in_every_way() {
     site.terse.end();
 }
 
-/// How long an answer took, and how long threads of terse and of this program have waited for a processor meanwhile, all together. Each
-/// wait that was in the answer's way is one of these, but so are those of threads that had nothing to do with it: what is allowed for an
-/// answer is strict on a quiet machine only, and says little on a busy one.
+/// Time of a response, and the time that threads of terse and of this program have waited for a processor meanwhile, all together.
+/// Each wait that delayed the response is counted, but so are those of threads that had nothing to do with it. So the bound on a
+/// response is strict on a quiet machine only, and proves little on a busy one.
 #[derive(Debug)]
 struct Answer {
     took: Duration,
@@ -365,16 +365,16 @@ fn clients(site: &Site, listener: &str, count: usize, goes_on: impl Fn(usize) ->
 
 const CLIENTS: usize = 6;
 
-/// How often the responses are asked for, at most.
+/// Limit of the rounds in which the responses are requested.
 const ROUNDS: usize = 8;
 
-/// What no counter of the system shows: ticks of 10 ms that a host has taken away, timers, pages that are fetched.
+/// Delays that no counter of the system shows: ticks of 10 ms that a host has taken away, timers, pages that are fetched.
 const UNMEASURED: Duration = Duration::from_millis(100);
 
-/// How long threads have waited for a processor so far.
+/// Time that threads have waited for a processor so far.
 struct Waits {
     threads: HashMap<PathBuf, Duration>,
-    /// What a host has taken from all processors.
+    /// Time that a host has taken from all processors.
     stolen: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Configuration files that nobody would write: a clear answer, in seconds, in bounded memory.
+//! Configuration files that no operator would write: a clear answer, in seconds, in bounded memory.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use support::random::Random;
 
-/// What `-c` says of a file that has these bytes: its exit code and its words. The process may have so many bytes of addresses, and a minute,
-/// of which a program that was compiled for debugging needs a part.
+/// Runs `-c` on a file of these bytes; returns its exit code and its messages. The process may have `most_bytes` of addresses, and
+/// a minute, of which a program that was compiled for debugging needs a part.
 fn said_within(most_bytes: usize, bytes: &[u8]) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("hostile.cfg");
@@ -26,7 +26,7 @@ fn said_within(most_bytes: usize, bytes: &[u8]) -> (Option<i32>, String) {
     (output.status.code(), text)
 }
 
-/// The same for files that say nothing of which there could be much.
+/// The same for files that set nothing of which there could be much.
 fn said_of(bytes: &[u8]) -> (Option<i32>, String) {
     said_within(512 << 20, bytes)
 }
@@ -48,7 +48,7 @@ fn a_line_of_ten_megabytes() {
     }
 }
 
-/// What a hundred thousand servers may take.
+/// Bytes that a hundred thousand servers may take.
 const SERVERS_BYTES: usize = 1632 << 20;
 
 #[test]
@@ -60,7 +60,7 @@ fn a_hundred_thousand_servers() {
     }
     let (code, said) = said_within(SERVERS_BYTES, text.as_bytes());
     assert_eq!((code, said.contains("[ALERT]")), (Some(0), false), "{}", &said[..said.len().min(500)]);
-    // One of them twice: it is named, and what is said stays readable.
+    // A server's name twice: the message names it, and stays readable.
     let again = format!("{text} server s0 10.0.0.1:80\n");
     let (code, said) = said_within(SERVERS_BYTES, again.as_bytes());
     assert!(code == Some(1) && said.contains("another server named 's0'"), "{}", &said[..said.len().min(500)]);

@@ -1,4 +1,4 @@
-//! What processes under test take in memory and time, and what they do under load.
+//! Memory and time of processes under test, and their behaviour under load.
 //!
 //! These tests are apart from the others so that these do not disturb their figures. Those that take a machine whole hold [`alone`].
 

@@ -15,9 +15,9 @@ use support::origin::{Origin, Request};
 use support::proxy::DEFAULTS;
 use support::{Terse, column_of, until};
 
-/// A server: the path says what it sends. `/<letter>...` is a body of that letter's text; `chunked` in it has no length, `private`,
-/// `no-store` and `cookie` are one user's own, `slow` pauses in the middle, `soon` for a moment there, and `early` for one behind the first
-/// bytes, `other` begins with another word.
+/// A server whose responses depend on the path. `/<letter>...` is a body of that letter's text. With `chunked` in the path it has
+/// no length; `private`, `no-store` and `cookie` are one user's own; `other` begins with another word. `slow` pauses in the middle,
+/// `soon` for a moment there, and `early` for a moment after the first bytes.
 fn origin() -> Origin {
     Origin::start(answer)
 }
@@ -73,7 +73,7 @@ fn body(path: &str) -> Vec<u8> {
     (0..).flat_map(line).take(50_000).collect()
 }
 
-/// A process with `web` in front of a backend, and what each response's memory did in the log.
+/// A process with `web` in front of a backend, whose log has the actions of the memory on each response.
 fn terse(lines: &str, backends: &str) -> Terse {
     let text = format!(
         "global\n nbthread 1\n stats socket fd@${{cli}} level admin\n{DEFAULTS} log stdout format raw local0\n\
@@ -87,7 +87,7 @@ fn one(origin: &Origin, lines: &str) -> String {
     format!("backend one\n server s {}\n{lines}", origin.address())
 }
 
-/// Asks for a path; the response, which must be the body and what the log says of it.
+/// Requests a path; returns the response, which must be the body, and the log's line.
 fn ask(terse: &Terse, client: &mut Client, path: &str, fields: &[(&str, &str)]) -> (Response, String) {
     let before = logged(terse, path).len();
     let response = client.get(path, &[&[("Accept-Encoding", "gzip")], fields].concat());
@@ -100,7 +100,7 @@ fn ask(terse: &Terse, client: &mut Client, path: &str, fields: &[(&str, &str)]) 
     (response, said)
 }
 
-/// What the log says of all requests for a path.
+/// Returns the log's lines for all requests for a path.
 fn logged(terse: &Terse, path: &str) -> Vec<String> {
     terse.stdout().lines().filter_map(|line| line.strip_prefix(path)?.strip_prefix(' ').map(String::from)).collect()
 }
@@ -211,7 +211,8 @@ fn a_body_that_pauses_is_streamed() {
     terse.end();
 }
 
-/// A server that has sent much of a body has more of it at hand; who has sent little may have an event, or a page to compute.
+/// A server that has sent much of a body has more of it at hand; a server that has sent little may have an event, or a page to
+/// compute.
 #[test]
 fn a_moment_after_much_of_a_body_is_waited_for() {
     const TIMES: usize = 21;

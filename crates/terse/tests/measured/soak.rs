@@ -1,4 +1,5 @@
-//! A short form of `make soak`: mixed work beside HAProxy with three reloads; every body is right, and what was held is given back.
+//! A short form of `make soak`: mixed work beside HAProxy with three reloads. Every body is right, and all memory and descriptors
+//! are given back.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,5 +1,5 @@
-//! What the server has sent before a pause, the client has: at once, decodable, and for however many clients, within the limit of
-//! buffering.
+//! Bytes that the server has sent before a pause reach the client: at once, decodable, and for any number of clients, within the
+//! limit of buffering.
 //!
 //! `TERSE_FULL=1` asks for as many slow bodies as descriptors allow, 10,000 at the most.
 
@@ -22,7 +22,7 @@ use support::random::Random;
 use support::server::{Connection, Server};
 use support::{Terse, column_of, until};
 
-/// What is promised: a part that the server has sent is with the client, decoded, so soon.
+/// Promised bound: the time from the server's send of a part until the client has it, decoded.
 const PROMISE: Duration = Duration::from_millis(5);
 
 /// Text that compresses about as pages do.
@@ -36,14 +36,14 @@ fn text(random: &mut Random, bytes: usize) -> Vec<u8> {
     text
 }
 
-/// How the server tells where the body ends.
+/// Framing of the body's end.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Framing {
     Chunked,
     Close,
 }
 
-/// A server that sends a part whenever it is told to, and says when it has.
+/// A server that sends a part whenever it is told to, and confirms it.
 struct Parts {
     server: Server,
     send: Sender<Vec<u8>>,
@@ -134,8 +134,8 @@ fn each_part_before_a_pause() {
     }
 }
 
-/// Patience with a sender of which much came at once ends: one that goes on byte by byte, never silent for long, does not keep the client
-/// from what is there.
+/// The wait for a sender of which much came at once ends: a sender that goes on byte by byte, never silent for long, does not keep
+/// the client from the bytes that are there.
 #[test]
 fn what_trickles_in_behind_much_goes_on() {
     const TRICKLES: usize = 500;
@@ -177,7 +177,7 @@ fn what_trickles_in_behind_much_goes_on() {
     }
 }
 
-/// Workers that leave no processor free code what is too large to be collected themselves.
+/// Workers that leave no processor free code bodies themselves that are too large to be collected.
 #[test]
 fn streams_of_workers_that_have_all_processors() {
     let _machine = crate::alone();
@@ -371,7 +371,8 @@ fn slow_clients() {
     terse.end();
 }
 
-/// Clients that do not read what is compressed for them hold little: neither what the server has sent, nor room for more, nor a state of a coder.
+/// Clients that do not read their compressed responses hold little: neither the server's bytes, nor room for more, nor a state of a
+/// coder.
 #[test]
 fn slow_clients_of_a_coder_cost_little() {
     const CLIENTS: u64 = 100;
@@ -434,8 +435,9 @@ fn read_head(stream: &mut TcpStream) {
 /// Far less than states of coders for all of them would take.
 const LIMIT: &str = "16m";
 
-/// What a client may cost that takes nothing of a compressed body: its connection and its server's, a piece that has come out, and the body's last bytes.
+/// Limit of the cost of a client that reads nothing of a compressed body: its connection and its server's, a piece that has come
+/// out, and the body's last bytes.
 const SLOW_CLIENT_BYTES: u64 = 100 * 1024;
 
-/// What a connection with a request in the middle may cost beside buffers.
+/// Limit of the cost of a connection with a request in the middle, beside buffers.
 const OVERHEAD_BYTES: u64 = 24 * 1024;

@@ -22,7 +22,7 @@ fn says(terse: &Terse, line: &str) -> String {
     answer
 }
 
-/// What ended transactions have held is free again, so a connection can carry any number of them.
+/// Memory of ended transactions is free again, so a connection can carry any number of them.
 #[test]
 fn memory_is_counted_and_given_back() {
     let rules = " http-request set-var(txn.a) req.hdr(a)\n http-request set-var(req.b) req.hdr(b)\n \

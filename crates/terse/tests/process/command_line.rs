@@ -1,4 +1,4 @@
-//! The command line: what is said, to whom, and what the process ends with.
+//! The command line: its output, its streams, and the exit codes.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -178,7 +178,7 @@ fn keywords_can_be_listed() {
     assert!(listed.contains("\nglobal\n") && listed.contains("\n\tmaxconn <number>\n"), "{listed}");
 }
 
-/// What names something that is not there, or says too little, is refused where it stands, also where nothing would have used it.
+/// A line that names something that is not there, or sets too little, is refused where it is, even if nothing would have used it.
 #[test]
 fn lines_that_cannot_hold_are_refused() {
     let base = "defaults\n mode http\n timeout connect 1s\n timeout client 1s\n timeout server 1s\n";
@@ -205,7 +205,7 @@ fn lines_that_cannot_hold_are_refused() {
         let told = refused.stderr.lines().find(|told| told.contains("[ALERT]") && told.contains(said));
         assert!(told.is_some_and(|told| told.contains(&place)), "{said}: {}", refused.stderr);
     }
-    // Nothing of it is wrong with what it names.
+    // The things that it names are all right.
     let text = format!(
         "global\n spread-checks 50\n issuers-chain-path /\n{base}{front} declare capture request len 5\n http-request capture path id 0\n\
          backend b\n http-request capture path id 7\n use-server s if TRUE\n server s 127.0.0.1:1\n"
@@ -213,7 +213,7 @@ fn lines_that_cannot_hold_are_refused() {
     check(&text, &[]).expect(0);
 }
 
-/// `terse check` says what a file does, in lines and as JSON.
+/// `terse check` prints what a file does, in lines and as JSON.
 #[test]
 fn a_check_says_what_a_file_does() {
     let text = "global\n tune.runqueue-depth 100\ndefaults\n mode http\n timeout client 1s\n timeout server 1s\n timeout connect 1s\n\

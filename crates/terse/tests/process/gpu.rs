@@ -1,5 +1,5 @@
-//! `device cuda` end to end, with an emulation of a GPU and its driver in place of both: what clients see of it, which is nothing but their
-//! answers, and what operators see.
+//! `device cuda` end to end, with an emulation of a GPU and its driver in place of both: clients see only their responses; the view
+//! of operators.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -89,7 +89,8 @@ impl Site {
         assert!(gunzip(&response.body) == body(number), "{number}: another body");
     }
 
-    /// Asks until a figure has grown: a body whose server pauses, as one may on a busy machine, becomes a stream, which is no engine's.
+    /// Sends requests until a figure has grown: a body whose server pauses, as happens on a busy machine, becomes a stream, which
+    /// no engine gets.
     fn ask_until(&self, client: &mut Client, column: &str) {
         let (before, mut number) = (self.number(column), 0);
         until(column, || {
@@ -120,7 +121,7 @@ fn a_gpu_that_fails_is_not_seen_and_comes_back() {
         site.fail(&format!("{fault} 1"));
         site.ask_until(&mut client, cause);
         if fault == "error" {
-            // What a kernel's fault leaves is of no use: another process begins anew.
+            // The state that a kernel's fault leaves is of no use: another process begins anew.
             until("another process", || (site.number("starts") >= 2).then_some(()));
         }
         site.fail("");

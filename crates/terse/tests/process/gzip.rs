@@ -21,7 +21,7 @@ fn run(folder: &Path, program: &str, words: &[&str], input: &[u8]) -> Output {
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
     let writer = std::thread::spawn(move || {
-        // Who refuses its input does not read it.
+        // A program that refuses its input does not read it.
         let _ = stdin.write_all(&input);
     });
     let output = child.wait_with_output().unwrap();
@@ -117,7 +117,7 @@ fn a_file_takes_the_other_s_place_with_its_mode_and_time() {
     assert_eq!(names(at), ["file.gz.z9", "file.z9"]);
 }
 
-/// What gzip says and ends with, we say and end with.
+/// Messages and exit codes are those of gzip.
 #[test]
 fn messages_and_codes_are_gzip_s() {
     let prepare = |at: &Path| {
@@ -290,7 +290,7 @@ fn wrong_words_end_with_a_hint() {
 
 #[test]
 fn what_is_interrupted_leaves_nothing() {
-    // Who is started in the background of a script ignores the keyboard's interrupt, and so does what it starts.
+    // A process that is started in the background of a script ignores the keyboard's interrupt, and so do its children.
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
     let ignores_interrupts = u64::from_str_radix(ignored.trim(), 16).unwrap() & 1 << (Signal::INT.as_raw() - 1) != 0;

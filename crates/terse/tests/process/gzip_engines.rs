@@ -1,4 +1,5 @@
-//! `terse gzip` with engines that are libraries: what comes out is right whatever they do, and what software did for them is told.
+//! `terse gzip` with engines that are libraries: the output is right whatever they do, and the work that software did for them is
+//! reported.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -37,7 +38,7 @@ impl Bench {
         command.output().unwrap()
     }
 
-    /// What stands in a file that `words` have made.
+    /// Content of a file that `words` have made.
     fn packed(&self, words: &[&str], faults: Option<&Path>) -> (Vec<u8>, Option<i32>, String) {
         let _ = fs::remove_file(self.path("out.gz"));
         let output = self.terse(&[words, &["-f=body", "-o=out.gz"]].concat(), faults);

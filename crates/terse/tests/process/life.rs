@@ -1,4 +1,4 @@
-//! The process: how it starts, who it becomes, how it ends.
+//! The process: its start, its user, its end.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -289,7 +289,7 @@ fn connections_beyond_the_limit_wait() {
     terse.stop().expect(0);
 }
 
-/// One line tells of it, though each attempt to accept fails; clients that leave make room for those that wait.
+/// A single line reports it, though each attempt to accept fails; clients that leave make room for those that wait.
 #[test]
 fn descriptors_that_run_out_are_logged() {
     let log = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! The process and its files: command line, configuration, reloads, what operators ask it, engines and `terse gzip`.
+//! The process and its files: command line, configuration, reloads, operators' commands, engines and `terse gzip`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(unreachable_pub, reason = "modules of one test")]

@@ -65,7 +65,7 @@ fn whole(example: &str) -> String {
     }
 }
 
-/// Whether a line on stderr is about the example, and not about a certificate, a library or a device that is not here.
+/// True if a line on stderr is about the example, and not about a certificate, a library or a device that is not here.
 fn is_fault(line: &str) -> bool {
     let is_said_by_the_example = line.contains("'no STATS_SOCKET: commands cannot be given'");
     let is_grave = ["[ALERT]", "[WARNING]"].iter().any(|level| line.starts_with(level));
@@ -163,7 +163,8 @@ fn links_lead_somewhere() {
     assert!(count > 300, "{count}");
 }
 
-/// Anchors of a page's headings, as Git's hosts make them: small letters, digits, `-` for blanks; a number after one that comes again.
+/// Anchors of a page's headings, as Git's hosts make them: small letters, digits, `-` for blanks; a number at the end of a repeated
+/// anchor.
 fn headings(page: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (_, line) in prose(page) {
@@ -189,5 +190,5 @@ fn tidy(path: &Path) -> PathBuf {
     tidy
 }
 
-/// What ends every list of faults.
+/// Last line of every list of faults.
 const FATAL: &str = "Fatal errors found in configuration";

@@ -32,7 +32,7 @@ fn master(options: &[&str]) -> Terse {
     terse
 }
 
-/// What the master answers to some lines.
+/// The master's answers to some lines.
 fn ask(terse: &Terse, socket: &str, lines: &str) -> String {
     let mut stream = until("the socket", || UnixStream::connect(terse.path(socket)).ok());
     stream.set_read_timeout(Some(PATIENCE)).unwrap();

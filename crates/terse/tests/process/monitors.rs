@@ -1,5 +1,5 @@
-//! Programs that watch HAProxy, on terse as they are: Prometheus with the queries of `examples/grafana.json` and the rules of the manual,
-//! haproxy_exporter and hatop. What is not there is left out, which is said.
+//! Programs that watch HAProxy, on terse as they are: Prometheus with the queries of `examples/grafana.json` and the rules of the
+//! manual, haproxy_exporter and hatop. Programs that are not installed are left out, with a message.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

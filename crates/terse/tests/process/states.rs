@@ -1,4 +1,4 @@
-//! What is known of streams while they last (bytes each way, their tasks' calls), and their ends where neither peer ends them.
+//! Facts about streams while they last (bytes each way, their tasks' calls), and their ends where neither peer ends them.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use crate::support;
@@ -42,13 +42,13 @@ fn tasks_are_measured() {
         let number = |name: &str| response.field(name).unwrap().parse::<u64>().unwrap();
         assert!((1..10).contains(&number("calls")), "{response:?}");
         assert!(number("busy") > 0 && number("each") > 0, "{response:?}");
-        // Reading waits for nothing but the kernel: a moment passes between its word and the call.
+        // Reading waits for nothing but the kernel: a moment passes between its notice and the call.
         assert!(number("waited") > 0 || number("calls") == 1, "{response:?}");
     }
     terse.end();
 }
 
-/// A server whose answers stop where their paths say. It sees to the end of each connection.
+/// A server whose responses stop where their paths tell. It sees to the end of each connection.
 fn stopping() -> Server {
     Server::start(|connection| {
         if let Some(request) = connection.head()
@@ -76,8 +76,8 @@ fn answer(request: &Request) -> String {
     }
 }
 
-/// Requests that stop on their way: what comes back until then, and what their lines in the log say when they are cut: who and where, the
-/// status, bytes from the client and to it, bytes into the compressor.
+/// Requests that stop on their way: the bytes that come back until then, and the log's line when they are cut. The line has the
+/// termination state, the status, bytes from the client and to it, bytes into the compressor.
 const STOPS: &[(&str, &str, &str)] = &[
     ("GET /silent", "", "KH 502 33 N 0"),
     ("GET /length", "half", "KD 200 33 45 0"),
@@ -93,8 +93,7 @@ const STOPS: &[(&str, &str, &str)] = &[
     ("GET /bytes", "half", "K- 0 32 4 0"),
 ];
 
-/// Wherever a stream is when it is cut, it is logged, with the figures that it has then.
-/// A client whose upload is ended is told, and is not listened to any more: however much of it is still on its way.
+/// A client whose upload is ended is told, and nothing more is read from it, however much of the upload is still on its way.
 #[test]
 fn an_ended_upload_is_not_received() {
     let server = Server::start(|connection| {
@@ -117,6 +116,7 @@ fn an_ended_upload_is_not_received() {
     terse.end();
 }
 
+/// A stream is logged when it is cut, in whatever state, with the figures that it has then.
 #[test]
 fn what_a_hard_stop_cuts_is_logged() {
     let (server, silent) = (stopping(), Server::start(|connection| drop(connection.rest())));
@@ -153,7 +153,7 @@ fn what_a_hard_stop_cuts_is_logged() {
     }
 }
 
-/// Sends a request on a connection of its own, and reads until what comes back ends so.
+/// Sends a request on a connection of its own, and reads until the bytes received end with `comes`.
 fn begin(terse: &Terse, request: &str, comes: &str) -> Client {
     let path = request.split(' ').nth(1).unwrap();
     let mut client = Client::connect(terse.address(if path == "/bytes" { "bytes" } else { "web" }));
@@ -174,7 +174,7 @@ fn begin(terse: &Terse, request: &str, comes: &str) -> Client {
     client
 }
 
-/// Whether a line says this; `N` is any number but 0.
+/// True if a line matches; `N` is any number but 0.
 fn is_like(line: &str, says: &str) -> bool {
     let fits = |(word, said): (&str, &str)| word == said || said == "N" && word.parse::<u64>().is_ok_and(|n| n > 0);
     line.split(' ').count() == says.split(' ').count() && line.split(' ').zip(says.split(' ')).all(fits)

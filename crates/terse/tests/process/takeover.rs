@@ -126,7 +126,7 @@ fn what_waits_is_served_by_the_new_process() {
         Some(Client::over(stream))
     });
     assert_eq!(held.get("/", &[]).text(), "generation-0");
-    // The next one is taken out of the kernel's queue and held back; those behind it wait there.
+    // The next one is taken out of the kernel's queue and held back; those after it wait there.
     let _held_back = Client::connect(address);
     let mut waiting = Client::connect(address);
     waiting.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
@@ -214,7 +214,7 @@ fn haproxy_is_taken_over_and_back() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
 }
 
-/// What the script asks of systemd, done by hand: units are process numbers in files.
+/// Substitute for the script's commands to systemd: units are process numbers in files.
 const SERVICES: &str = r#"#!/bin/sh
 cd "$STATE" || exit 1
 verb=$1

@@ -14,7 +14,7 @@ fn service(last: usize) -> String {
     )
 }
 
-/// What the rules come to: each is its number and the ten before it; sums stay at the greatest number.
+/// Values of the rules: each is its number and the ten before it; sums stay at the greatest number.
 fn sums(last: usize) -> Vec<i64> {
     let mut sums: Vec<i64> = Vec::new();
     for i in 0..=last {

@@ -1,5 +1,5 @@
-//! Wrong expressions: each is refused when the file is read, with file, line, the word that is wrong and what was expected there, and
-//! none hides the next.
+//! Wrong expressions: each is refused when the file is read, with file, line, the wrong word and the words expected there, and none
+//! hides the next.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -7,7 +7,7 @@ use crate::support;
 
 use support::Terse;
 
-/// An expression, and what must be said of it.
+/// An expression, and texts that the message must have.
 const WRONG: &[(&str, &[&str])] = &[
     // Names.
     ("pth", &["unknown fetch method 'pth'", "did you mean 'path'?"]),
@@ -71,7 +71,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ("var()", &["'var'", "'variable' at position 1", "got nothing"]),
     ("int(1),add(foo.x)", &["'add'", "'foo.x'"]),
     ("path,set-var(foo.x)", &["'set-var'", "'foo.x'"]),
-    // What is there when, and what is not built.
+    // Fetches that are not available there, and features that are not built.
     ("status", &["'status' needs the response's head"]),
     ("res.hdr(server),lower", &["'res.hdr(server),lower' needs the response's head"]),
     ("51d.all(x)", &["'51d.all' is not supported", "databases"]),
@@ -84,7 +84,7 @@ const WRONG: &[(&str, &[&str])] = &[
 
 #[test]
 fn wrong_expressions_are_told_with_their_places() {
-    // A bracket is closed by the format, so that expressions of any form can stand there.
+    // A bracket is closed by the format, so that expressions of any form can be inside.
     let escaped =
         |text: &str| text.chars().map(|c| if "\"'\\# ".contains(c) { format!("\\{c}") } else { c.into() }).collect::<String>();
     let head = "defaults\n mode http\n timeout client 1s\n timeout server 1s\n timeout connect 1s\nfrontend f\n bind 127.0.0.1:1\n";

@@ -1,4 +1,4 @@
-//! What the stats socket answers.
+//! Responses of the stats socket.
 
 use super::client::Client;
 use super::process::Terse;
@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 impl Terse {
-    /// What the stats socket at `fd@${cli}` answers to a line.
+    /// Returns the answer of the stats socket at `fd@${cli}` to a line.
     pub fn command(&self, line: &str) -> String {
         let mut client = Client::connect(self.address("cli"));
         client.send(format!("{line}\n"));
@@ -46,8 +46,8 @@ impl Terse {
     }
 }
 
-/// What a table says: the word of this row below the name of a column, in the part whose head begins with `head`. The last column is the
-/// rest of its line.
+/// Returns a value of a table: the word of this row below the name of a column, in the part whose head begins with `head`. The last
+/// column is the rest of its line.
 pub fn column_of(table: &str, head: &str, row: &str, column: &str) -> String {
     let line =
         |start: &str| table.lines().find_map(|line| line.strip_prefix(start)).unwrap_or_else(|| panic!("no {start}: {table}"));

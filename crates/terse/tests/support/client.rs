@@ -1,4 +1,4 @@
-//! A client that says exactly what it is told to, and reads what comes back as RFC 9112 says, leniently in nothing.
+//! A client that sends exactly what the test writes, and parses responses as RFC 9112 requires, leniently in nothing.
 
 use super::PATIENCE;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -20,11 +20,11 @@ pub struct Response {
     pub fields: Vec<(String, String)>,
     /// The body, without chunks' frames.
     pub body: Vec<u8>,
-    /// Fields behind a chunked body.
+    /// Fields after a chunked body.
     pub trailers: Vec<(String, String)>,
 }
 
-/// One request on a connection of its own.
+/// Sends a request on a connection of its own.
 pub fn get(address: SocketAddr, path: &str) -> Response {
     Client::connect(address).get(path, &[])
 }
@@ -90,7 +90,7 @@ impl Client {
         self.reader.read_exact(room).unwrap();
     }
 
-    /// Whether the other side has closed, when it has nothing more to say.
+    /// True if the other side has closed, when it has nothing more to send.
     pub fn is_closed(&mut self) -> bool {
         matches!(self.reader.fill_buf(), Ok([]))
     }

@@ -1,4 +1,4 @@
-//! A name server that says what a test tells it to, and counts what it is asked.
+//! A name server that answers as a test tells it to, and counts the questions.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// What is said of a name and a kind of record.
+/// Answer for a name and a kind of record.
 #[derive(Clone, Debug)]
 pub enum Said {
     /// Records of the answer, and additional ones.
@@ -28,7 +28,7 @@ pub enum Record {
     Service(String, u16, u16, u16, String),
 }
 
-/// What is said, by name and type of record; of other names that there are none.
+/// Answers, by name and type of record; for other names the answer is that there are none.
 pub type Zone = Arc<Mutex<HashMap<(String, u16), Said>>>;
 
 /// Types of records.
@@ -44,10 +44,10 @@ pub struct NameServer {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What it was asked.
+/// Questions so far.
 #[derive(Clone, Default, Debug)]
 pub struct Seen {
-    /// How often, by name and type.
+    /// Number of questions, by name and type.
     pub counts: HashMap<(String, u16), usize>,
     /// From which addresses.
     pub from: HashSet<SocketAddr>,
@@ -84,17 +84,17 @@ impl NameServer {
         NameServer { address, seen, ended, thread: Some(thread) }
     }
 
-    /// Where it listens.
+    /// Address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it was asked so far.
+    /// Returns the questions so far.
     pub fn seen(&self) -> Seen {
         lock(&self.seen).clone()
     }
 
-    /// How often it was asked for a name.
+    /// Returns the number of questions for a name.
     pub fn count(&self, name: &str, kind: u16) -> usize {
         self.seen().counts.get(&(name.to_owned(), kind)).copied().unwrap_or(0)
     }

@@ -13,11 +13,11 @@ pub fn gunzip(coded: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// A decoder that gives out what can be known so far.
+/// A decoder that gives out all bytes that can be known so far.
 pub struct Decoder {
     inflate: Decompress,
     crc: Crc,
-    /// What waits for more bytes: of the head, or of the tail.
+    /// Bytes that wait for more: of the head, or of the tail.
     frame: Vec<u8>,
     part: Part,
 }
@@ -72,7 +72,7 @@ impl Decoder {
         plain
     }
 
-    /// Whether the end has come.
+    /// True if the end has come.
     pub fn is_done(&self) -> bool {
         self.part == Part::Tail && self.frame.len() == TAIL_BYTES
     }

@@ -10,7 +10,7 @@
 //! does it). So its port is known, connections wait in the kernel until the process accepts them, and nothing waits for a start.
 //! The configuration is a file in a folder of its own, whose path is the variable `dir`; other files can be put beside it.
 //!
-//! Invariant: no process outlives its [`Terse`]; what it has said is printed when a test fails.
+//! Invariant: no process outlives its [`Terse`]; its output is printed when a test fails.
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -37,8 +37,8 @@ use std::time::{Duration, Instant};
 /// The longest that anything may take.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// An address that nobody has now, over TCP or UDP. Its port is none of those that the kernel gives to whoever asks for any (32768 and
-/// more), so that nobody gets it before the process under test does.
+/// Returns an address that no process has now, over TCP or UDP. Its port is none of those that the kernel gives to a socket that
+/// asks for any (32768 and more). So no other process gets it before the process under test does.
 pub fn free_address() -> SocketAddr {
     let mut random = random::Random::new(RandomState::new().build_hasher().finish());
     until("a free port", || {
@@ -50,7 +50,7 @@ pub fn free_address() -> SocketAddr {
 /// Waits until a condition gives something.
 ///
 /// # Panics
-/// When it does not in time; `what` says what was waited for.
+/// When it does not in time; `what` names the awaited event.
 pub fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -62,14 +62,15 @@ pub fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Whether a descriptor can be read before the time is over.
+/// True if a descriptor can be read before the time is over.
 pub fn readable(descriptor: impl AsFd, within: Duration) -> bool {
     let mut descriptors = [PollFd::new(&descriptor, PollFlags::IN)];
     let within = rustix::event::Timespec::try_from(within).unwrap();
     rustix::io::retry_on_intr(|| poll(&mut descriptors, Some(&within))).unwrap() > 0
 }
 
-/// Whether the other side has closed the connection, once it has done so or the time is over. What it sends is thrown away.
+/// True if the other side has closed the connection; returns once it has done so or the time is over. Bytes that it sends are
+/// thrown away.
 pub fn is_closed(stream: &mut TcpStream, within: Duration) -> bool {
     use std::io::Read;
     stream.set_read_timeout(Some(within)).unwrap();

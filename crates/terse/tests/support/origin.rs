@@ -1,4 +1,4 @@
-//! An origin server whose answers are bytes that the test writes.
+//! An origin server whose responses are bytes that the test writes.
 
 use super::PATIENCE;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -27,7 +27,7 @@ pub struct Request {
 }
 
 impl Origin {
-    /// A server that answers every request with what `answer` writes, on connections that stay open.
+    /// Starts a server that answers every request with the bytes that `answer` writes, on connections that stay open.
     pub fn start(answer: impl Fn(&Request, &mut TcpStream) + Send + Sync + 'static) -> Origin {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let seen: Arc<Mutex<Vec<Request>>> = Arc::default();
@@ -48,7 +48,7 @@ impl Origin {
         })
     }
 
-    /// Where it listens.
+    /// Address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.listener.local_addr().unwrap()
     }
@@ -61,7 +61,7 @@ impl Origin {
 
 impl Drop for Origin {
     fn drop(&mut self) {
-        // On Linux this wakes the thread that accepts, and nobody connects any more.
+        // On Linux this wakes the thread that accepts, and no client connects any more.
         let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
         self.accepting.take().map(JoinHandle::join);
     }

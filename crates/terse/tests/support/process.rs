@@ -1,4 +1,4 @@
-//! One process: what it is started with, what it says, how it ends.
+//! A process: its arguments and files, its output, its end.
 #![allow(unsafe_code, reason = "listeners are inherited by number")]
 
 use super::{PATIENCE, readable, until};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use tempfile::TempDir;
 
-/// A process, or what one will be started with.
+/// A process, or the settings that it will be started with.
 pub struct Terse {
     folder: TempDir,
     program: PathBuf,
@@ -34,11 +34,11 @@ struct Running {
 /// A process that has ended.
 #[derive(Debug)]
 pub struct Finished {
-    /// How.
+    /// Exit status.
     pub status: ExitStatus,
-    /// What it has written to standard output.
+    /// Bytes on standard output.
     pub stdout: String,
-    /// What it has written to standard error.
+    /// Bytes on standard error.
     pub stderr: String,
 }
 
@@ -152,7 +152,7 @@ impl Terse {
         self.folder.path().join(name)
     }
 
-    /// Where a listener listens.
+    /// Address of a listener.
     pub fn address(&self, name: &str) -> SocketAddr {
         self.listeners[name].local_addr().unwrap()
     }
@@ -172,17 +172,17 @@ impl Terse {
         rustix::process::kill_process(self.pid(), signal).unwrap();
     }
 
-    /// What it has written to standard output so far.
+    /// Standard output so far.
     pub fn stdout(&self) -> String {
         std::fs::read_to_string(self.path("stdout")).unwrap()
     }
 
-    /// What it has written to standard error so far.
+    /// Standard error so far.
     pub fn stderr(&self) -> String {
         std::fs::read_to_string(self.path("stderr")).unwrap()
     }
 
-    /// Whether it has not ended yet.
+    /// True if it has not ended yet.
     pub fn is_running(&mut self) -> bool {
         self.running.as_mut().unwrap().child.try_wait().unwrap().is_none()
     }
@@ -216,7 +216,7 @@ impl Terse {
         until("the program to catch signals", || {
             let status = std::fs::read_to_string(&status).unwrap_or_default();
             let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-            // A process that has ended on its own shows none: what it ended with is the caller's to judge.
+            // A process that has ended on its own shows none: its exit status is the caller's to judge.
             let caught =
                 caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).filter(|_| !status.contains("State:\tZ"));
             caught.is_none_or(|mask| mask >> (Signal::TERM.as_raw() - 1) & 1 == 1).then_some(())

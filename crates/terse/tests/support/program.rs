@@ -1,9 +1,9 @@
-//! Programs that are not ours. Tests that need one that is not there say so and leave it out.
+//! Programs that are not ours. Tests that need a program that is not there print that and leave it out.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// What a program has said.
+/// Output of a program.
 #[derive(Debug)]
 pub struct Said {
     /// To standard output.
@@ -14,7 +14,7 @@ pub struct Said {
     pub code: Option<i32>,
 }
 
-/// The path of a program; says that a test is left out when there is none.
+/// Returns the path of a program; prints that a test is left out when there is none.
 pub fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file());
@@ -31,7 +31,7 @@ pub fn run(program: &PathBuf, words: &[&str]) -> Said {
     Said { stdout: text(&output.stdout), stderr: text(&output.stderr), code: output.status.code() }
 }
 
-/// curl, if it is installed: runs with these words, at most for the time that anything may take.
+/// Returns curl, if it is installed: it runs with these arguments, at most for the time that anything may take.
 pub fn curl() -> Option<impl Fn(&[&str]) -> Said> {
     let program = find("curl")?;
     Some(move |words: &[&str]| {

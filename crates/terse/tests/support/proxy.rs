@@ -1,9 +1,9 @@
-//! Processes with one proxy, `web`, and what must hold of each at its end.
+//! Processes with one proxy, `web`, and the conditions that must hold for each at its end.
 
 use super::Terse;
 use super::client::Client;
 
-/// What all proxies under test share: time-outs that only a failing test reaches, and no time to wait between attempts.
+/// Defaults of all proxies under test: time-outs that only a failing test reaches, and no time to wait between attempts.
 pub const DEFAULTS: &str = "
 defaults
     mode http
@@ -19,7 +19,7 @@ pub fn listen(lines: &str) -> Terse {
     Terse::with(&format!("global\n nbthread 1\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n{lines}\n")).listen("web").start()
 }
 
-/// A running process with these sections behind `frontend web`.
+/// A running process with these sections after `frontend web`.
 pub fn sections(frontend: &str, others: &str) -> Terse {
     let text = format!("global\n nbthread 1\n{DEFAULTS}\nfrontend web\n bind fd@${{web}}\n{frontend}\n{others}\n");
     Terse::with(&text).listen("web").start()

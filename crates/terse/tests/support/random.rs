@@ -24,12 +24,12 @@ impl Random {
         (self.number() % end as u64) as usize
     }
 
-    /// Whether something that happens once in `n` times does.
+    /// True once in `n` times.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    /// One of these.
+    /// Returns an item of the list.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }

@@ -1,6 +1,6 @@
-//! A server that does what the test says, also what no server should: it can break off anywhere, be killed, and come back.
+//! A server that does what the test tells it, also what no server should: it can break off anywhere, be killed, and come back.
 //!
-//! Its port stays its own while it is down: the socket stays bound and only stops to listen, so that nobody else can take it.
+//! Its port stays its own while it is down: the socket stays bound and only stops to listen, so that no other process can take it.
 
 use super::PATIENCE;
 use socket2::{Domain, SockRef, Socket, Type};
@@ -28,7 +28,7 @@ struct Shared {
 
 /// A connection that the server has accepted.
 pub struct Connection {
-    /// How many were accepted before it.
+    /// Number of connections accepted before it.
     pub number: usize,
     stream: Arc<TcpStream>,
     reader: BufReader<Half>,
@@ -50,7 +50,7 @@ pub struct Request {
     pub fields: Vec<(String, String)>,
     /// The body, without chunks' frames.
     pub body: Vec<u8>,
-    /// Fields behind a chunked body.
+    /// Fields after a chunked body.
     pub trailers: Vec<(String, String)>,
 }
 
@@ -100,27 +100,27 @@ impl Server {
         Server::answering(move |_| answer.clone())
     }
 
-    /// Where it listens.
+    /// Address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.listener.local_addr().unwrap()
     }
 
-    /// How many connections it has accepted.
+    /// Number of connections that it has accepted.
     pub fn accepted(&self) -> usize {
         self.shared.accepted.load(SeqCst)
     }
 
-    /// How many of them are open on this side.
+    /// Number of them that are open on this side.
     pub fn open(&self) -> usize {
         self.accepted() - self.shared.served.load(SeqCst)
     }
 
-    /// The requests whose heads it has read.
+    /// Requests whose heads it has read.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.seen.lock().unwrap().clone()
     }
 
-    /// Stops to listen and resets every connection: what the death of a process looks like from outside.
+    /// Stops to listen and resets every connection: from outside, the death of a process.
     pub fn kill(&mut self) {
         self.stop_listening();
         for stream in self.shared.open.lock().unwrap().drain(..).filter_map(|stream| stream.upgrade()) {
@@ -152,7 +152,7 @@ impl Drop for Server {
     }
 }
 
-/// A port of 127.0.0.1 that nobody else gets, for as long as this lives; a program that is told of it can listen there.
+/// A port of 127.0.0.1 that no other socket gets, for as long as this lives; a program that is told of it can listen there.
 pub struct Port(TcpListener);
 
 impl Port {
@@ -165,12 +165,12 @@ impl Port {
             socket.bind(&SocketAddr::from(([127, 0, 0, 1], port)).into()).unwrap();
             TcpListener::from(socket)
         };
-        // The kernel takes back a port that it has chosen when the socket stops to listen, but not one that was asked for.
+        // The kernel takes back a port that it has chosen when the socket stops to listen, but not a port that was asked for.
         let chosen = bind(0);
         Port(bind(chosen.local_addr().unwrap().port()))
     }
 
-    /// Where it is.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.0.local_addr().unwrap()
     }
@@ -181,7 +181,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let stream = Arc::new(stream);
         let number = {
             let mut open = shared.open.lock().unwrap();
-            // Whoever kills the server holds this lock afterwards: what is accepted now would be forgotten by it.
+            // The thread that kills the server holds this lock afterwards: it would miss a connection that is accepted now.
             if !shared.is_up.load(SeqCst) {
                 return;
             }
@@ -203,7 +203,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Counts a connection whose thread ends, also by a panic.
+/// A counted connection whose thread ends, also by a panic.
 struct Served(Arc<Shared>);
 
 impl Drop for Served {
@@ -266,7 +266,7 @@ impl Connection {
         Some(bytes)
     }
 
-    /// Reads what has come, once there is something; 0 bytes at the end of the connection.
+    /// Reads the bytes that have come, once there are some; 0 bytes at the end of the connection.
     pub fn some(&mut self, room: &mut [u8]) -> usize {
         self.reader.read(room).unwrap_or(0)
     }
@@ -291,7 +291,7 @@ impl Connection {
         (&*self.stream).write_all(bytes.as_ref()).is_ok()
     }
 
-    /// Says that nothing more comes; what comes from the other side is still read.
+    /// Closes the sending side; bytes from the other side are still read.
     pub fn finish(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);
     }

@@ -34,7 +34,7 @@ impl Pair {
     }
 }
 
-/// What kind of key.
+/// Kind of key.
 #[derive(Clone, Copy)]
 pub enum Kind {
     Rsa,
@@ -82,7 +82,7 @@ pub fn entitled(entries: &[(&str, &str)], by: &Pair) -> Pair {
     Pair { certificate: builder.build(), key }
 }
 
-/// An authority below another one, whose certificate has many other names of this label.
+/// An authority below another one; its certificate has `number` other names of this label.
 pub fn wide(name: &str, label: &str, number: usize, by: &Pair) -> Pair {
     let others: Vec<String> = (0..number).map(|number| format!("{label}.{number}")).collect();
     let others: Vec<&str> = others.iter().map(String::as_str).collect();
@@ -96,12 +96,12 @@ pub fn answered(name: &str, by: &Pair, responder: &str) -> Pair {
     made(&wanted, Some(by))
 }
 
-/// One whose time is over.
+/// A certificate that has expired.
 pub fn expired(name: &str, by: &Pair) -> Pair {
     made(&Wanted { kind: Kind::Ecdsa, name, others: &[name], days: (-10, -1), is_authority: false, responder: None }, Some(by))
 }
 
-/// One whose time has not come.
+/// A certificate that is not valid yet.
 pub fn early(name: &str, by: &Pair) -> Pair {
     made(&Wanted { kind: Kind::Ecdsa, name, others: &[name], days: (1, 30), is_authority: false, responder: None }, Some(by))
 }
@@ -134,10 +134,10 @@ struct Wanted<'a> {
     kind: Kind,
     name: &'a str,
     others: &'a [&'a str],
-    /// When its time begins and when it is over, in days from now.
+    /// Begin and end of its validity, in days from now.
     days: (i64, i64),
     is_authority: bool,
-    /// Where answers about its state are.
+    /// Address of the responder for its state.
     responder: Option<&'a str>,
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 
 const VERSIONS: [SslVersion; 4] = [SslVersion::TLS1, SslVersion::TLS1_1, SslVersion::TLS1_2, SslVersion::TLS1_3];
 
-/// A process whose `web` has these words behind `ssl`, with files beside it.
+/// A process whose `web` has these arguments after `ssl`, with files beside it.
 fn proxy(words: &str, files: &[(&str, Vec<u8>)]) -> Terse {
     with("", words, files)
 }
@@ -71,7 +71,7 @@ fn sessions_stay_with_their_words_where_records_may_be_compressed() {
     let ask = |name| Ask { name: Some(name), version: Some(SslVersion::TLS1_2), ..Ask::default() };
     let mut stream = ask("a.test").connect(terse.address("web")).unwrap();
     let session = stream.ssl().session().unwrap().to_owned();
-    // Else OpenSSL takes it for one that was cut off, and does not offer it again.
+    // Otherwise OpenSSL takes the session for cut off, and does not offer it again.
     stream.shutdown().unwrap();
     let again = |name| Ask { session: Some(&session), ..ask(name) }.outcome(terse.address("web"));
     let same = again("a.test");
@@ -288,7 +288,7 @@ fn failures_are_logged_in_haproxys_words() {
     terse.end();
 }
 
-/// Also of a client that was refused it is known what it has shown.
+/// The certificate of a client that was refused is known too.
 #[test]
 fn who_was_refused_is_known() {
     let root = authority("root");
@@ -388,7 +388,7 @@ fn lists_give_certificates_names_and_words() {
     assert_eq!(subjects, ["a.test", "refused", "w.test", "refused", "x.test", "x.test", "a.test", "a.test"]);
 }
 
-/// What a line of a list says of the key exchange is so for its names, in both versions, and for no others.
+/// The key exchange that a line of a list names is used for its names, in both versions, and for no others.
 #[test]
 fn lists_say_how_keys_are_exchanged() {
     let root = authority("root");
@@ -424,7 +424,7 @@ fn lists_say_how_keys_are_exchanged() {
     terse.end();
 }
 
-/// Who shows no certificate to one name does not come in under another by the session that it got there.
+/// A client that has shown no certificate for one name does not get in under another by the session from the first.
 #[test]
 fn sessions_do_not_cross_words() {
     let root = authority("root");
@@ -468,7 +468,7 @@ fn the_first_request_tells_the_time_of_the_handshake() {
     terse.end();
 }
 
-/// Servers behind us are told of the client's TLS by the PROXY protocol.
+/// Servers are told of the client's TLS by the PROXY protocol.
 #[test]
 fn servers_are_told_of_the_clients_tls() {
     let root = authority("root");
@@ -508,7 +508,7 @@ fn servers_are_told_of_the_clients_tls() {
     terse.end();
 }
 
-/// What was answered to one who speaks no TLS is no answer for those who do.
+/// A response to a client without TLS is no response for clients with TLS.
 #[test]
 fn a_cache_tells_https_from_http() {
     let server = Server::answering(|_| "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok");

@@ -45,7 +45,7 @@ impl Visitor {
         SslStream::new(ssl, stream).unwrap()
     }
 
-    /// The answer to a request behind the handshake.
+    /// The answer to a request after the handshake.
     fn asks(&self, address: SocketAddr) -> String {
         let mut stream = self.stream(None, address);
         stream.do_handshake().unwrap();
@@ -73,7 +73,8 @@ fn answer(mut stream: SslStream<TcpStream>) -> String {
     answer
 }
 
-/// What rules saw: whether the handshake was still to be made, whether early data had come, and whether the session was one of before.
+/// Facts seen by rules: whether the handshake was still to be made, whether early data had come, and whether the session was
+/// resumed.
 fn seen(answer: &str) -> &str {
     answer.lines().find_map(|line| line.strip_prefix("seen: ")).unwrap_or_else(|| panic!("{answer:?}"))
 }
@@ -107,7 +108,7 @@ fn requests_are_taken_ahead_of_the_handshake_where_that_is_allowed() {
     terse.end();
 }
 
-/// What somebody has recorded and sends again is not taken: only behind a handshake, which he cannot make.
+/// Early data that an attacker has recorded and sends again is not taken: only after a handshake, which the attacker cannot make.
 #[test]
 fn a_session_brings_early_data_once() {
     let terse = site("allow-0rtt", "").listen("web").start();
@@ -122,7 +123,7 @@ fn a_session_brings_early_data_once() {
     terse.end();
 }
 
-/// In front of a server that speaks no TLS, and told by `Early-Data` what it risks.
+/// In front of a server that speaks no TLS, and learns the risk from `Early-Data`.
 #[test]
 fn servers_are_told() {
     let origin = Origin::body("ok");
@@ -150,7 +151,7 @@ fn before(site: SocketAddr, words: &str) -> Terse {
     Terse::with(&text).listen("clear").start()
 }
 
-/// Asks until the session of the request before has been taken in, which comes behind its answer.
+/// Sends requests until the session of the request before has been taken in, which comes after its answer.
 fn told(terse: &Terse, method: &str) -> String {
     let mut client = client::Client::connect(terse.address("clear"));
     client.send(format!("{method} / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 0\r\n\r\n"));
@@ -166,14 +167,14 @@ fn servers_are_asked_early_what_does_no_harm_twice() {
     until("an early request", || (told(&terse, "GET") == "1,1,1").then_some(()));
     assert!(told(&terse, "POST").starts_with("0,0,"));
     terse.end();
-    // It is the operator's word, or the client's risk.
+    // The operator has decided it, or the client bears the risk.
     let terse = before(site.address("web"), "");
     until("a session of before", || (told(&terse, "GET") == "0,0,1").then_some(()));
     terse.end();
     site.end();
 }
 
-/// The session is of a process that has gone: what was sent early is sent again behind the handshake, and nobody notices.
+/// The session is of a process that has gone: early data is sent again after the handshake, and the client does not notice.
 #[test]
 fn what_a_server_does_not_take_early_is_sent_again() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -189,7 +190,7 @@ fn what_a_server_does_not_take_early_is_sent_again() {
     new.end();
 }
 
-/// A server that answers 425 to what came early: whose client knows nothing of that gets the answer behind the handshake.
+/// A server that answers 425 to early data: a client that knows nothing of that gets the response after the handshake.
 #[test]
 fn too_early_is_for_those_who_went_early() {
     let refusing = " log stderr format raw local0\n log-format \"%ST early:%[ssl_fc_early_rcvd]\"\n \

@@ -1,4 +1,4 @@
-//! Ends that say whether what came before them is whole (RFC 8446 section 6.1).
+//! Ends that tell whether the bytes before them are whole (RFC 8446 section 6.1).
 
 use crate::certificates::{Kind, Pair, authority, signed};
 use crate::figures::command;
@@ -22,7 +22,7 @@ fn process(mode: &str, server: &str) -> Terse {
     Terse::with(&text).file("a.pem", signed(Kind::Ecdsa, &["a.test"], &authority("root")).pem()).listen("web").start()
 }
 
-/// What came for a client that knows no chunks, and whether its sender has said that this is all.
+/// Returns the bytes that came for a client that knows no chunks, and whether the sender has confirmed their end.
 fn received(terse: &Terse) -> (String, bool) {
     let mut stream = Ask::default().connect(terse.address("web")).unwrap();
     stream.write_all(b"GET / HTTP/1.0\r\nHost: a.test\r\n\r\n").unwrap();
@@ -39,7 +39,7 @@ fn received(terse: &Terse) -> (String, bool) {
     (String::from_utf8(text).unwrap(), stream.get_shutdown().contains(ShutdownState::RECEIVED))
 }
 
-/// A server of which nobody knows how long its answer is before its end: it ends in order, or stops in the middle.
+/// A server whose response has no known length before its end: it ends in order, or stops in the middle.
 fn origin(stops: bool) -> Origin {
     Origin::start(move |_: &Request, stream| {
         stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\npart").unwrap();
@@ -95,7 +95,7 @@ fn an_end_goes_on_as_it_came() {
     }
 }
 
-/// A socket that takes what is sent and is never read.
+/// A socket that takes all bytes sent and is never read.
 struct Mute(TcpStream);
 
 impl Read for Mute {

@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// A process whose `web` has these words behind `ssl`.
+/// A process whose `web` has these arguments after `ssl`.
 fn configured(words: &str, files: &[(&str, Vec<u8>)]) -> Terse {
     let text = format!(
         "global\n nbthread 1\n stats socket \"${{dir}}/stats\" level admin\n{DEFAULTS}\nfrontend web\n bind fd@${{web}} ssl {words}\n \
@@ -23,7 +23,7 @@ fn with_payload(terse: &Terse, line: &str, payload: &[u8]) -> String {
     command(terse, &format!("{line} <<\n{}\n", String::from_utf8_lossy(payload).trim_end()))
 }
 
-/// The common name of what a client gets that asks for a name.
+/// Common name of the certificate that a client gets for a name.
 fn shown(terse: &Terse, name: &str) -> String {
     match (Ask { name: Some(name), ..Ask::default() }).outcome(terse.address("web")) {
         Outcome::Served { subject, .. } => subject,
@@ -83,7 +83,7 @@ fn what_is_wrong_takes_no_place() {
     terse.end();
 }
 
-/// It would be refused by all who see it.
+/// Every client would refuse it.
 #[test]
 fn what_has_expired_takes_no_place() {
     let root = authority("root");
@@ -113,7 +113,7 @@ fn what_has_expired_takes_no_place() {
     }
 }
 
-/// The parts belong together, but no context takes them: whoever could use them does not get them either.
+/// The parts belong together, but no context takes them: clients that could use them do not get them either.
 #[test]
 fn contexts_that_cannot_be_made_change_nothing() {
     let root = authority("root");
@@ -225,7 +225,7 @@ fn authorities_and_what_they_revoke_are_exchanged() {
     assert!(said.contains("\nIssuer: /CN=other\n") && said.contains("\nRevoked Certificates:\n    Serial Number: "), "{said}");
     assert!(served(None));
     assert_eq!(command(&terse, "commit ssl crl-file crl.pem"), "Committing crl.pem.\nSuccess!\n\n");
-    // Who was let in before is not let in by what he kept.
+    // A client that was let in before is not let in by the session that it kept.
     assert!(!served(None) && !served(Some(&session)));
     let said = with_payload(&terse, "set ssl ca-file ca.pem", b"nonsense");
     assert!(said.contains("there is no certificate in it\nInvalid payload\nCan't update ca.pem!"), "{said}");
@@ -292,7 +292,7 @@ fn lists_change() {
     ] {
         assert_eq!(command(&terse, line), format!("{expected}\n\n"), "{line}");
     }
-    // What is for any name can go again, but not what the list begins with.
+    // An entry for any name can be removed again, but not the first entry of the list.
     command(&terse, "new ssl cert two.pem");
     with_payload(&terse, "set ssl cert two.pem", &pem("two"));
     command(&terse, "commit ssl cert two.pem");
@@ -305,7 +305,7 @@ fn lists_change() {
     terse.end();
 }
 
-/// What has the same words in Debian's haproxy.
+/// Commands whose answers are the same in Debian's haproxy.
 #[test]
 fn haproxys_words() {
     let Some(haproxy) = program::find("haproxy") else { return };
@@ -360,8 +360,8 @@ fn haproxys_words() {
     let words = "crt-list list verify optional ca-file ca.pem crl-file crl.pem";
     let ours = configured(words, &files).start();
     let theirs = configured(words, &files).program(&haproxy).start();
-    // How many contexts were made is a number of dots, and some answers end in more than one empty line there.
-    // Its own client makes it read what the system trusts.
+    // The number of contexts made is a number of dots, and some answers end in more than one empty line there.
+    // HAProxy's own client makes it read the system's trusted certificates.
     let plain = |answer: String| {
         let lines = answer.lines().filter(|line| !line.starts_with("@system-ca "));
         lines.map(|line| line.trim_end_matches('.')).collect::<Vec<_>>().join("\n").trim_end().to_owned()
@@ -417,7 +417,7 @@ fn what_failed_stands_in_nobodys_way() {
     terse.end();
 }
 
-/// What deploy hooks send: each renewal is one process of a shell that asks for certain words of the answers.
+/// Commands of deploy hooks: each renewal is one process of a shell that looks for certain words in the answers.
 #[test]
 fn deploy_hooks_renew_again_and_again() {
     let root = authority("root");
@@ -456,7 +456,7 @@ fn deploy_hooks_renew_again_and_again() {
         assert_eq!(shown(&terse, "one"), "one-2", "{line}");
         assert_eq!(renew("certs/two.pem", &full(&two("two-1"))), Ok(()), "{line}");
         assert_eq!((shown(&terse, "two"), shown(&terse, "one")), ("two-1".into(), "one-2".into()), "{line}");
-        // What cannot be used hinders neither this certificate nor another.
+        // A file that cannot be used hinders neither this certificate nor another.
         assert_eq!(renew("certs/two.pem", &weak("two", &root).pem()), Err("commit"), "{line}");
         assert_eq!(renew("certs/one.pem", b"nonsense"), Err("set"), "{line}");
         assert_eq!(renew("certs/one.pem", &expired("one", &root).pem()), Err("set"), "{line}");

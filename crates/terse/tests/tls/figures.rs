@@ -1,4 +1,4 @@
-//! What handshakes come to, as rules and the stats socket see it.
+//! Results of handshakes, as rules and the stats socket see them.
 
 use crate::certificates::{Kind, Pair, authority, signed};
 use crate::support::proxy::DEFAULTS;
@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 
-/// What the stats socket answers.
+/// Returns the answer of the stats socket.
 pub fn command(terse: &Terse, command: &str) -> String {
     let mut stream = until("the stats socket", || UnixStream::connect(terse.path("stats")).ok());
     stream.set_read_timeout(Some(crate::support::PATIENCE)).unwrap();
@@ -79,7 +79,7 @@ fn unknown_sessions_are_misses() {
     terse.end();
 }
 
-/// A process with TLS on both sides of it, whose `web` says these things about the connection between them.
+/// A process with TLS on both sides of it, whose `web` has these settings of the connection between them.
 fn both_sides(said: &str, bind: &str, shown: &Pair, root: &Pair) -> Terse {
     let terse = Terse::with("").listen("clear").listen("web");
     let text = format!(
@@ -108,7 +108,7 @@ fn groups_and_roots_are_known() {
     terse.end();
 }
 
-/// As in HAProxy, what stands in `global` for all lines is for those behind it, and can be said again.
+/// As in HAProxy, settings of `global` for all lines are for those after them, and can be set again.
 #[test]
 fn defaults_are_for_the_lines_behind_them() {
     let root = authority("root");
@@ -154,7 +154,7 @@ fn diffie_hellman_needs_parameters() {
     }
 }
 
-/// `maxsslconn`: who comes to an address that speaks TLS waits until another one has gone; who speaks none does not.
+/// `maxsslconn`: a client of an address with TLS waits until another one has gone; a client without TLS does not.
 #[test]
 fn tls_connections_of_the_process_are_limited() {
     let root = authority("root");

@@ -1,4 +1,4 @@
-//! What is wrong with files is said while the configuration is read, with the file and the reason.
+//! Faults of files are reported while the configuration is read, with the file and the reason.
 
 use crate::certificates::{Kind, Pair, authority, early, expired, intermediate, signed};
 use crate::support::Terse;
@@ -6,7 +6,7 @@ use crate::support::proxy::DEFAULTS;
 use crate::talk::{Ask, Outcome, common_name};
 use openssl::symm::Cipher;
 
-/// What is said about a line.
+/// Returns the messages about a line.
 fn said(words: &str, files: &[(&str, Vec<u8>)]) -> (Option<i32>, String) {
     let text = format!("defaults\n mode http\n timeout client 1s\nfrontend web\n bind 127.0.0.1:0 ssl {words}\n");
     let terse = files.iter().fold(Terse::with(&text), |terse, (name, content)| terse.file(name, content));
@@ -14,7 +14,7 @@ fn said(words: &str, files: &[(&str, Vec<u8>)]) -> (Option<i32>, String) {
     (finished.code(), finished.stderr)
 }
 
-/// PEM in which something stands for what it begins with, behind its first line.
+/// PEM in which something else replaces the beginning of its content, after its first line.
 fn damaged(pem: &[u8], begin: &str, other: &str) -> Vec<u8> {
     let pem = String::from_utf8(pem.to_vec()).unwrap();
     assert!(pem.contains(&format!("\n{begin}")));
@@ -100,7 +100,7 @@ fn what_is_wrong_is_named() {
     }
 }
 
-/// They are refused everywhere, unless somebody wants them: as a server's client, in a folder, in a list, in a store.
+/// They are refused everywhere, unless the operator wants them: as a server's client, in a folder, in a list, in a store.
 #[test]
 fn expired_certificates_are_taken_where_that_is_wanted() {
     let root = authority("root");
@@ -143,7 +143,7 @@ fn a_folder_goes_on_without_what_has_expired() {
     }
 }
 
-/// A certificate in the form that says what it is trusted for, as systems keep their authorities.
+/// A certificate in the form that tells what it is trusted for, as systems keep their authorities.
 fn trusted(pair: &Pair, extra: &[u8]) -> Vec<u8> {
     let der = [&pair.certificate.to_der().unwrap()[..], extra].concat();
     let text = openssl::base64::encode_block(&der);
@@ -170,7 +170,7 @@ fn a_folder_for_a_start_without_a_file() {
     terse.end();
 }
 
-/// All forms that OpenSSL reads are read, wherever they stand; what they say of trust counts.
+/// All forms that OpenSSL reads are read, wherever they are; their statements of trust count.
 #[test]
 fn certificates_have_several_forms() {
     let (root, other) = (authority("root"), authority("other"));
@@ -218,7 +218,7 @@ fn certificates_have_several_forms() {
             terse.end();
         }
     }
-    // What is no form of OpenSSL's may hold certificates all the same.
+    // Text in a form unknown to OpenSSL may hold certificates all the same.
     let strange = |label: &str| String::from_utf8(other.certificate_pem()).unwrap().replace("CERTIFICATE", label).into_bytes();
     for label in ["PKCS7", "CERTIFCATE"] {
         let (bundle, file) = ([root.certificate_pem(), strange(label)].concat(), [site.pem(), strange(label)].concat());
@@ -233,7 +233,7 @@ fn certificates_have_several_forms() {
     assert!(code == Some(1) && stderr.contains("'DH PARAMETERS' in it cannot be read"), "{stderr}");
 }
 
-/// Whether authorities are still believed is for those to say who verify: bundles of systems hold some whose time is over.
+/// The verifying side decides whether authorities are still believed: bundles of systems hold some that have expired.
 #[test]
 fn authorities_may_be_of_any_age() {
     let root = authority("root");

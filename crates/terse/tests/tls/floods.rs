@@ -1,4 +1,4 @@
-//! A client that sends what TLS answers by itself, and takes no answer.
+//! A client that sends messages which TLS answers by itself, and takes no answer.
 
 use crate::certificates::{Kind, authority, signed};
 use crate::figures::command;

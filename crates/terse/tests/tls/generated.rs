@@ -11,7 +11,7 @@ use openssl::x509::X509;
 use openssl::x509::store::X509StoreBuilder;
 use std::net::TcpStream;
 
-/// A process whose `web` has these words behind `ssl`; `root.pem` signs.
+/// A process whose `web` has these arguments after `ssl`; `root.pem` signs.
 fn configured(words: &str, root: &Pair, files: &[(&str, Vec<u8>)]) -> Terse {
     let text = format!(
         "global\n nbthread 1\n ssl-security-level 0\n stats socket \"${{dir}}/stats\" level admin\n{DEFAULTS}\nfrontend web\n \
@@ -21,7 +21,7 @@ fn configured(words: &str, root: &Pair, files: &[(&str, Vec<u8>)]) -> Terse {
     terse.file("root.pem", root.pem()).listen("web")
 }
 
-/// What a client gets that trusts the authority and looks at the name, by certificates of one kind of key.
+/// Certificate for a client that trusts the authority and looks at the name, by certificates of one kind of key.
 fn trusted(terse: &Terse, name: &str, version: SslVersion, signatures: &str, root: &Pair) -> Option<X509> {
     let mut connector = SslConnector::builder(SslMethod::tls_client()).unwrap();
     let mut store = X509StoreBuilder::new().unwrap();
@@ -65,7 +65,7 @@ fn unknown_names_get_certificates() {
             }
         }
     }
-    // Known names, clients without one, and what is no host's name get what there is.
+    // Known names, clients without a name, and texts that are no host's name get a certificate that exists.
     assert_eq!(subject(&terse, Some("known")).as_deref(), Some("known"));
     assert_eq!(subject(&terse, None).as_deref(), Some("default"));
     for name in ["*.test", "a,DNS:b", "a..b"] {
@@ -88,7 +88,7 @@ fn made_certificates_have_no_timestamps() {
     terse.end();
 }
 
-/// What is made has the key of the certificate that is there now, and is one and the same as long as that is.
+/// A generated certificate has the key of the current default, and is one and the same as long as that is.
 #[test]
 fn made_certificates_follow_the_default() {
     let root = authority("root");
@@ -102,7 +102,7 @@ fn made_certificates_follow_the_default() {
     command(&terse, &format!("set ssl cert a.pem <<\n{}\n", pem.trim_end()));
     assert_eq!(command(&terse, "commit ssl cert a.pem"), "Committing a.pem.\nSuccess!\n\n");
     assert!(get().public_key().unwrap().public_eq(&new.key));
-    // 'strict-sni' refuses whom no certificate can be made for.
+    // 'strict-sni' refuses clients for which no certificate can be made.
     assert_eq!((subject(&terse, None), subject(&terse, Some("*.test"))), (None, None));
     terse.end();
 }

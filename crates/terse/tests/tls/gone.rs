@@ -1,5 +1,5 @@
 //! Clients that go away while their bodies are with the offload queue or an engine: their jobs are cancelled, whatever `option
-//! abortonclose` says. Who has closed its own half only is served on where that option is off.
+//! abortonclose` is. A client that has closed only its own half is served on where that option is off.
 //!
 //! The engine is the test card, which hangs when it is told to: so a job is under way for as long as a test wants.
 
@@ -21,7 +21,7 @@ use support::proxy::DEFAULTS;
 use support::{Terse, column_of, readable, until};
 use talk::Ask;
 
-/// A proxy with an origin behind it whose answers are [`body`], or endless.
+/// A proxy with an origin whose responses are [`body`], or endless.
 struct Site {
     terse: Terse,
     _origin: Origin,
@@ -82,19 +82,19 @@ impl Site {
         std::fs::rename(self.terse.path("faults.new"), self.terse.path("faults")).unwrap();
     }
 
-    /// What `show engines` says of the card.
+    /// Returns the value that `show engines` has for the card.
     fn engine(&self, column: &str) -> String {
         column_of(&self.terse.told("show engines"), "engine", "engine", column)
     }
 
-    /// What `show compression` says of the queue.
+    /// Returns the value that `show compression` has for the queue.
     fn queue(&self, column: &str) -> u64 {
         column_of(&self.terse.told("show compression"), "queue", "queue", column).parse().unwrap()
     }
 
-    /// A client whose body has come to the engine, as `column` tells. Behind TLS it is the socket alone that it leaves by.
+    /// A client whose body has come to the engine, as `column` tells. With TLS it leaves by its socket alone.
     fn client(&self, listener: &str, request: &str, column: &str) -> Client {
-        // A body whose server pauses, as one may on a busy machine, becomes a stream, which is no engine's.
+        // A body whose server pauses, as happens on a busy machine, becomes a stream, which no engine gets.
         until("a job of the engine", || {
             let mut client = self.asking(listener, request);
             let is_there = until("a job or an answer", || match self.engine(column).as_str() {
@@ -125,7 +125,7 @@ impl Site {
     }
 }
 
-/// What listens, and its lines: each in plain and, as [`SECURE`] and its name, behind TLS.
+/// Listeners and their lines: each in plain and, as [`SECURE`] and its name, with TLS.
 const LISTENERS: [(&str, &str); 3] = [
     ("web", " compression algo gzip"),
     ("patient", " no option abortonclose\n compression algo gzip"),
@@ -142,7 +142,7 @@ fn body() -> Vec<u8> {
     (0u32..).flat_map(|n| format!("{} ", n * n % 977).into_bytes()).take(100_000).collect()
 }
 
-/// What is said of chunks that shrink to nothing: a client need not read them.
+/// Size of chunks that shrink to nothing: a client need not read them.
 const ENDLESS_CHUNK: usize = 64 * 1024;
 
 fn get(path: &str) -> String {
@@ -203,7 +203,7 @@ fn their_jobs_are_cancelled() {
     ] {
         let mut request = if listener.ends_with("upload") { post(path) } else { get(path) };
         if path.contains("next") {
-            // Another request lies in the buffer behind it.
+            // Another request follows it in the buffer.
             request += &get("/pipelined");
         }
         leave(site.client(listener, &request, "waiting"));
@@ -212,7 +212,7 @@ fn their_jobs_are_cancelled() {
         until("an empty line", || (site.engine("waiting") == "0").then_some(()));
         assert_eq!(site.engine("cancelled"), cancelled.to_string(), "{path}");
     }
-    // What the engine has is its until it gives it back.
+    // A job of the engine stays with it until it gives it back.
     reset(flying);
     site.logs("/flying CD");
     assert_eq!((site.engine("cancelled"), site.engine("in_flight")), ((cancelled + 1).to_string(), "1".to_owned()));
@@ -260,7 +260,7 @@ fn streams_are_cancelled() {
     site.terse.end();
 }
 
-/// Before the server has said anything there is no job; the option decides, and the log says where.
+/// Before the server has sent anything there is no job; the option decides, and the log tells the state.
 #[test]
 fn requests_end_by_default_and_not_with_no_option() {
     let (go, wait) = std::sync::mpsc::channel::<()>();

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
-/// A process whose `web` has these words behind `ssl`, and a `clear` whose server is `web`.
+/// A process whose `web` has these arguments after `ssl`, and a `clear` whose server is `web`.
 fn process(words: &str) -> Terse {
     let terse = Terse::with("").listen("web").listen("clear");
     let text = format!(
@@ -48,7 +48,7 @@ fn logged(terse: &Terse, what: &str) {
     until(what, || terse.stderr().contains(what).then_some(()));
 }
 
-/// What a client says first, once it is complete: a record of a handshake that announces a hello of 512 bytes.
+/// First bytes of a client, once they are complete: a record of a handshake that announces a hello of 512 bytes.
 const BEGINNING: &[u8] = &[22, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3];
 
 #[test]
@@ -114,7 +114,7 @@ fn who_only_looks_is_not_logged() {
     terse.end();
 }
 
-/// A byte now and then does not make the time longer, wherever it is said how long it may be.
+/// A byte now and then does not make the time longer, wherever its limit is set.
 #[test]
 fn slow_hellos_end() {
     for words in ["\n timeout client 100ms", "\n timeout client 10m\n timeout client-hs 100ms"] {

@@ -1,4 +1,4 @@
-//! What clients' hellos say: `tune.ssl.capture-buffer-size`.
+//! Contents of clients' hellos: `tune.ssl.capture-buffer-size`.
 
 use crate::certificates::authority;
 use crate::support::Terse;
@@ -7,7 +7,7 @@ use openssl::ssl::{Ssl, SslContext, SslMethod, SslVerifyMode, SslVersion};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// What a client with a hello of its own is answered.
+/// Answer to a client with a hello of its own.
 fn answer(terse: &Terse) -> String {
     let mut context = SslContext::builder(SslMethod::tls_client()).unwrap();
     context.set_verify(SslVerifyMode::NONE);

@@ -25,7 +25,7 @@ fn lines_go_over_tls() {
     terse.end();
 }
 
-/// Who does not speak TLS is told nothing.
+/// A receiver that does not speak TLS gets no line.
 #[test]
 fn lines_do_not_go_in_the_clear() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! What operators usually do with what TLS tells: headers for servers, rules on certificates' errors.
+//! Operators' usual rules on facts about TLS: headers for servers, rules on certificates' errors.
 
 use crate::certificates::{Kind, Pair, authority, expired, revoked, signed};
 use crate::support::client::Client;
@@ -31,7 +31,7 @@ fn process(rules: &str, words: &str, files: &[(&str, Vec<u8>)]) -> Terse {
     files.iter().fold(Terse::with(&text), |terse, (name, content)| terse.file(name, content)).listen("web").listen("plain")
 }
 
-/// What is told to servers is what HAProxy tells them.
+/// Headers for servers are the same as HAProxy's.
 #[test]
 fn headers_tell_servers_of_tls() {
     let root = authority("root");

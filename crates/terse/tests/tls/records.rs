@@ -20,7 +20,7 @@ fn text() -> String {
     (0..2000).map(|n| format!("line {} of a text that says what the line before it has said\n", n % 50)).collect()
 }
 
-/// Counts what goes to a server and comes back.
+/// A relay that counts the bytes to a server and back.
 struct Relay {
     address: SocketAddr,
     bytes: Arc<[AtomicU64; 2]>,
@@ -192,7 +192,7 @@ fn bodies_are_not_coded_for_a_link_that_compresses_and_coded_ones_are_stored() {
     for (mode, path, facts, came_above) in [
         // The records' compressor is the only one.
         ("auto", "/", "deflate,records,none,link-compresses", None),
-        // What came coded goes past it: a little more than its own length.
+        // A body that came coded passes the coder by: a little more than its own length.
         ("auto", "/coded", "deflate,stored,content,already-coded", Some(0)),
         ("force", "/coded", "deflate,both,content,already-coded", None),
         ("off", "/", "offered,off,off,switched-off", Some(text().len() - 1)),
@@ -297,7 +297,7 @@ fn without_room_for_its_state_a_connection_goes_without() {
     );
     let inner = Terse::with(&config).file("a.pem", pem).listen("web").start();
     let outer = outer(ASK, " http-reuse never", inner.address("web"));
-    // Who says nothing holds nothing.
+    // A silent client holds nothing.
     let _idle: Vec<_> = (0..4).map(|_| TcpStream::connect(inner.address("web")).unwrap()).collect();
     // Each keeps its own connection to the server. There is room for two states in the quarter of the memory that they may have.
     let mut clients: Vec<Client> = (0..4).map(|_| outer.client()).collect();

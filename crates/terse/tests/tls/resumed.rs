@@ -1,4 +1,4 @@
-//! Sessions that are resumed: what rules see is what they saw in the handshake that began them, and nobody comes in by a session of
+//! Sessions that are resumed: rules see the same facts as in the handshake that began them, and no client gets in by a session of
 //! another name.
 
 use crate::certificates::{Kind, Pair, authority, expired, intermediate, signed};
@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 
 const VERSIONS: [SslVersion; 2] = [SslVersion::TLS1_2, SslVersion::TLS1_3];
 
-/// A process that answers what it knows of a connection, a line a fact.
+/// A process that answers its facts about a connection, a line a fact.
 fn told(words: &str, facts: &[&str], files: &[(&str, Vec<u8>)]) -> Terse {
     let facts: String = facts.iter().map(|fact| format!("{fact}=%[{fact}]\\n")).collect();
     let text = format!(
@@ -23,7 +23,7 @@ fn told(words: &str, facts: &[&str], files: &[(&str, Vec<u8>)]) -> Terse {
     files.iter().fold(Terse::with(&text), |terse, (name, content)| terse.file(name, content)).listen("web")
 }
 
-/// Whether a session was resumed, the session, and the answer.
+/// Returns whether a session was resumed, the session, and the answer.
 fn asked(ask: &Ask<'_>, host: &str, address: SocketAddr) -> (bool, SslSession, String) {
     let mut stream = ask.connect(address).unwrap();
     stream.write_all(format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
@@ -116,7 +116,7 @@ fn rules_see_what_they_saw_before() {
                 }
             }
         }
-        // Of two kinds of keys, the one that this client knows.
+        // Of two kinds of keys, the kind that this client knows.
         for version in VERSIONS {
             for (signatures, kind) in [("RSA-PSS+SHA256:RSA+SHA256", "rsaEncryption"), ("ECDSA+SHA256", "id-ecPublicKey")] {
                 let ask = |session| Ask {
@@ -163,7 +163,7 @@ fn a_session_belongs_to_its_name() {
     }
 }
 
-/// What does not fit into a ticket is not forgotten: its session is not resumed.
+/// A chain that does not fit into a ticket is not lost: its session is not resumed.
 #[test]
 fn long_chains_are_shown_again() {
     let root = authority("root");

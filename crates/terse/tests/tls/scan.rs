@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What it says, and whether it ended well; none where there is no such Python.
+/// Output of the scan, and whether it ended well; none where there is no such Python.
 fn scan(words: &[&str]) -> Option<(String, bool)> {
     let Some(python) = std::env::var_os("TERSE_SCAN_PYTHON").filter(|python| !python.is_empty()) else {
         println!("left out: TERSE_SCAN_PYTHON names no Python with sslyze");

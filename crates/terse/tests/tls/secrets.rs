@@ -1,4 +1,4 @@
-//! Secrets of connections, for those who decrypt what they have recorded: what rules see is what the client's own file has.
+//! Secrets of connections, for the decryption of recorded traffic: rules see the same values as the client's own file has.
 
 use crate::certificates::{Kind, authority, signed};
 use crate::support::proxy::DEFAULTS;
@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// Labels of the client's file, and the fetches without what tells the sides apart.
+/// Labels of the client's file, and the fetches without the part that tells the sides apart.
 const SECRETS: [(&str, &str); 7] = [
     ("CLIENT_EARLY_TRAFFIC_SECRET", "client_early_traffic_secret"),
     ("CLIENT_HANDSHAKE_TRAFFIC_SECRET", "client_handshake_traffic_secret"),
@@ -46,7 +46,7 @@ impl Recorder {
         Recorder { context: context.build(), lines, kept }
     }
 
-    /// The answer to one request, which goes early under a session of before if there is one; and what was written of it.
+    /// The answer to one request, which goes early if there is a session to resume; and the secrets that were written of it.
     fn asks(&self, address: SocketAddr) -> (String, BTreeMap<String, String>) {
         self.lines.lock().unwrap().clear();
         let mut ssl = Ssl::new(&self.context).unwrap();
@@ -81,7 +81,7 @@ fn field<'a>(answer: &'a str, name: &str) -> &'a str {
     answer.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).unwrap_or_else(|| panic!("{name}: {answer}"))
 }
 
-/// What shows all of them.
+/// Rules that show all of them.
 fn shows(side: &str) -> String {
     SECRETS.iter().map(|(label, name)| format!(" hdr {label} _%[ssl_{side}_{name}]")).collect()
 }

@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc;
 
-/// A process that ends TLS with certificates for `a.test` and `b.test`, and tells what it was asked for.
+/// A process that ends TLS with certificates for `a.test` and `b.test`, and answers with the name it was asked for.
 fn origin(words: &str, root: &Pair) -> Terse {
     let text = format!(
         "global\n nbthread 1\n{DEFAULTS}\nfrontend web\n bind fd@${{web}} ssl crt a.pem crt b.pem {words}\n \
@@ -99,7 +99,7 @@ fn sessions_are_resumed_unless_they_are_forgotten() {
     origin.end();
 }
 
-/// Where the name is an address, the certificate must have the address: as one, not as a name.
+/// If the name is an address, the certificate must have the address: as an address, not as a name.
 #[test]
 fn addresses_are_verified_as_such() {
     let root = authority("root");
@@ -145,7 +145,7 @@ fn addresses_are_verified_as_such() {
     [named, addressed].into_iter().for_each(Terse::end);
 }
 
-/// A session that began under one address is not resumed under another: nobody would verify the certificate for it.
+/// A session that began under one address is not resumed under another: the certificate would not be verified for it.
 #[test]
 fn sessions_belong_to_addresses() {
     let root = authority("root");
@@ -167,7 +167,7 @@ fn sessions_belong_to_addresses() {
     origin.end();
 }
 
-/// What rules see of a resumed session's server is what they saw before.
+/// Rules see the same facts of a resumed session's server as before.
 #[test]
 fn resumed_sessions_tell_the_same() {
     let root = authority("root");
@@ -346,7 +346,7 @@ fn a_body_that_is_cut_off_is_not_whole() {
     server.join().unwrap();
 }
 
-/// Which requests share connections: those for one name, or where the line says so, those that are called the same.
+/// Requests that share connections: those for one name, or where the line sets it, those that have the same name.
 #[test]
 fn connections_are_shared_by_name() {
     let root = authority("root");

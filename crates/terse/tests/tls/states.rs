@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     let head = match content.len() {
         len @ 0..0x80 => vec![tag, len as u8],
-        // What is signed must be written as everybody writes it.
+        // Signed bytes must be written in the usual form.
         len @ 0x80..0x100 => vec![tag, 0x81, len as u8],
         len => vec![tag, 0x82, (len >> 8) as u8, len as u8],
     };
@@ -33,12 +33,12 @@ pub const FAR: &[u8; 15] = b"29990101000000Z";
 pub fn answer_until(site: &Pair, root: &Pair, state: &[u8], since: &[u8; 15], until: Option<&[u8; 15]>) -> Vec<u8> {
     let mut request = OcspRequest::new().unwrap();
     request.add_id(OcspCertId::from_cert(MessageDigest::sha1(), &site.certificate, &root.certificate).unwrap()).unwrap();
-    // What it asks for stands within four sequences.
+    // The question's identifier is within four sequences.
     let id = request.to_der().unwrap()[8..].to_vec();
     let now = element(0x18, since);
     let until = until.map(|time| element(0xa0, &element(0x18, time))).unwrap_or_default();
     let single = element(0x30, &[&id, state, &now, &until].concat());
-    // Whoever has signed it is named by the hash of the key that the question has, behind an algorithm and the hash of a name.
+    // The signer is named by the hash of the key that the question has, after an algorithm and the hash of a name.
     let by = element(0xa2, &element(0x04, &id[2 + 11 + 22 + 2..][..20]));
     let data = element(0x30, &[by, now, element(0x30, &single)].concat());
     let algorithm = element(0x30, &element(0x06, &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02]));
@@ -55,7 +55,7 @@ pub const REVOKED: &[u8] = b"\xa1\x11\x18\x0f20260101000000Z";
 
 const UNKNOWN: &[u8] = &[0x82, 0];
 
-/// What a client is shown beside the certificate.
+/// The state that a client is shown beside the certificate.
 pub fn stapled(terse: &Terse) -> Option<Vec<u8>> {
     stapled_at(terse, "web")
 }
@@ -173,7 +173,7 @@ fn answers_that_help_nobody_are_not_taken() {
     terse.end();
 }
 
-/// Of two certificates of a name, a client gets what is beside the one that it is shown.
+/// Of two certificates of a name, a client gets the state and timestamps of the certificate that it is shown.
 #[test]
 fn each_kind_of_key_has_its_own_answer_and_timestamps() {
     let root = authority("root");

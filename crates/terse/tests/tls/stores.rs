@@ -1,4 +1,4 @@
-//! Sections `crt-store`, and what stands beside certificates.
+//! Sections `crt-store`, and files beside certificates.
 
 use crate::certificates::{Kind, Pair, authority, signed};
 use crate::figures::command;
@@ -44,7 +44,7 @@ fn certificates_are_called_by_their_stores() {
     terse.end();
 }
 
-/// What a rule calls the certificate that was shown.
+/// Names that rules have for the certificate that was shown.
 #[test]
 fn certificates_have_names() {
     let root = authority("root");
@@ -98,7 +98,7 @@ fn what_is_wrong_is_said() {
     }
 }
 
-/// What a client of a name gets that asks for timestamps (RFC 6962).
+/// Timestamps (RFC 6962) for a client of a name that asks for them.
 pub(crate) fn timestamps(terse: &Terse, version: SslVersion, name: &str) -> Vec<u8> {
     let seen: Arc<Mutex<Vec<u8>>> = Arc::default();
     let mut context = SslContext::builder(SslMethod::tls_client()).unwrap();
@@ -146,7 +146,7 @@ fn timestamps_and_issuers_belong_to_certificates() {
     terse.end();
 }
 
-/// A token that a key signs with ES256, and what a rule has to say of it by three names of certificates.
+/// A token that a key signs with ES256, and a rule's verdict on it by three names of certificates.
 #[test]
 fn certificates_of_stores_verify_tokens() {
     let root = authority("root");
@@ -175,13 +175,13 @@ fn certificates_of_stores_verify_tokens() {
     assert_eq!(verdicts(&one, "shown.pem"), "1 -7");
     assert_eq!(verdicts(&one, "none.pem"), "1 -5");
     assert_eq!(verdicts(&two, "@tokens/one"), "0 0");
-    // A file that an expression names needs no word elsewhere.
+    // A file that an expression names need not be named elsewhere.
     assert_eq!((verdicts(&two, "file.pem"), verdicts(&one, "file.pem")), ("0 1".into(), "1 0".into()));
     assert_eq!(command(&terse, "show ssl jwt"), "# filename\n@tokens/one\nfile.pem\n\n");
     let said = command(&terse, "show ssl cert @tokens/one");
     assert!(said.contains("\nOption: jwt on\nStatus: Used for JWT verification\n"), "{said}");
     assert!(command(&terse, "del ssl cert @tokens/one").contains("in use, can't be deleted!"));
-    // What is exchanged verifies at once, without a key of its own.
+    // A certificate that is exchanged verifies at once, without a key of its own.
     let pem = String::from_utf8(two.certificate_pem()).unwrap();
     command(&terse, &format!("set ssl cert @tokens/one <<\n{}\n", pem.trim_end()));
     assert_eq!(command(&terse, "commit ssl cert @tokens/one"), "Committing @tokens/one\nSuccess!\n\n");
@@ -199,7 +199,7 @@ fn certificates_of_stores_verify_tokens() {
     terse.end();
 }
 
-/// Who sends a token chooses its algorithm, and knows what certificates are called.
+/// The sender of a token chooses its algorithm, and knows the names of certificates.
 #[test]
 fn names_of_certificates_are_no_secrets() {
     let site = signed(Kind::Ecdsa, &["one"], &authority("root"));
@@ -253,7 +253,7 @@ fn token(pair: &Pair) -> String {
     })
 }
 
-/// A token that says this algorithm, with what signs it.
+/// A token that names this algorithm, with its signature.
 fn encoded(algorithm: &str, sign: impl FnOnce(&str) -> Vec<u8>) -> String {
     let url = |bytes: &[u8]| openssl::base64::encode_block(bytes).replace('+', "-").replace('/', "_").replace('=', "");
     let text = format!("{}.{}", url(format!(r#"{{"alg":"{algorithm}"}}"#).as_bytes()), url(b"{}"));

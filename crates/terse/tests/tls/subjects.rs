@@ -6,7 +6,7 @@ use crate::support::{Terse, program};
 use crate::talk::Ask;
 use std::io::{Read, Write};
 
-/// What a proxy finds of names: `web` speaks to the client, and its server is the same process.
+/// A proxy's facts about names: `web` speaks to the client, and its server is the same process.
 fn process(fetches: &[String], client: &Pair, root: &Pair) -> Terse {
     let (near, far): (Vec<_>, Vec<_>) = fetches.iter().partition(|fetch| !fetch.contains("ssl_s_"));
     let list = |fetches: &[&String]| fetches.iter().map(|fetch| format!("<%[{fetch}]>")).collect::<String>();
@@ -91,7 +91,7 @@ fn entries_are_found_as_by_haproxy() {
     let (more, also) = all("i_dn", &issuer);
     fetches.extend(more);
     expected.extend(also);
-    // In the order of the fields: what the server has shown comes last.
+    // In the order of the fields: facts about the server come last.
     let in_order = |values: Vec<String>, fetches: &[String]| -> Vec<String> {
         let (near, far): (Vec<_>, Vec<_>) = values.into_iter().zip(fetches).partition(|(_, fetch)| !fetch.contains("ssl_s_"));
         near.into_iter().chain(far).map(|(value, _)| value).collect()

@@ -7,7 +7,7 @@ use openssl::x509::X509;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-/// What a client asks for.
+/// A request of a client.
 #[derive(Default)]
 pub struct Ask<'a> {
     /// The name.
@@ -30,7 +30,7 @@ pub struct Ask<'a> {
     pub session: Option<&'a SslSession>,
 }
 
-/// What it got.
+/// Outcome of a request.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// An answer.
@@ -43,9 +43,9 @@ pub enum Outcome {
         version: String,
         /// The protocol.
         protocol: Option<Vec<u8>>,
-        /// Whether the session was one of before.
+        /// True if the session was resumed.
         resumed: bool,
-        /// What was answered.
+        /// Status of the response.
         status: String,
     },
     /// Nothing.

@@ -28,7 +28,7 @@ fn process(words: &str, keys: &str, pem: &[u8]) -> Terse {
     Terse::with(&text).file("a.pem", pem).file("keys", keys).listen("web").start()
 }
 
-/// Whether a session is gone on with.
+/// True if a session is resumed.
 fn goes_on(version: SslVersion, session: &SslSession, address: SocketAddr) -> bool {
     let mut stream = Ask { session: Some(session), ..asking(version) }.connect(address).unwrap();
     stream.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
@@ -96,7 +96,8 @@ fn keys_turn_on_the_stats_socket() {
     terse.end();
 }
 
-/// Who has shown no certificate does not come in by a session of another line, nor by one that was made under other authorities.
+/// A client that has shown no certificate does not get in by a session of another line, nor by a session that was made under other
+/// authorities.
 #[test]
 fn shared_keys_do_not_take_what_was_not_shown() {
     let (root, other) = (authority("root"), authority("other"));
@@ -124,7 +125,8 @@ fn shared_keys_do_not_take_what_was_not_shown() {
     [one, next, changed].into_iter().for_each(Terse::end);
 }
 
-/// What was sent and what was shown is nowhere in the process's memory any more, nor is the text of the file: the keys are, as bytes.
+/// Bytes that were sent and shown are nowhere in the process's memory any more, nor is the text of the file: the keys are, as
+/// bytes.
 #[test]
 fn keys_leave_no_text_behind() {
     let pem = signed(Kind::Ecdsa, &["a.test"], &authority("root")).pem();
@@ -142,7 +144,7 @@ fn keys_leave_no_text_behind() {
     assert!(command(&terse, &format!("echo x; set ssl tls-key keys {sent}; show tls-keys *")).contains(&sent));
     assert!(command(&terse, &format!("set ssl tls-key keys {sent} <<\n{sent}\n")).contains("updated"));
     for text in read.iter().chain([&sent]) {
-        // A part of it, as a word of which the beginning was overwritten with something else would have it.
+        // A part of it, as a block whose beginning was overwritten with something else would have it.
         until("the text to go", || (!remembers(&terse, &memory, &text.as_bytes()[20..90])).then_some(()));
     }
     assert!(remembers(&terse, &memory, &openssl::base64::decode_block(&sent).unwrap()[..40]), "the key itself is there");
@@ -154,7 +156,7 @@ fn memory(terse: &Terse) -> io::Result<File> {
     File::open(format!("/proc/{}/mem", terse.pid().as_raw_nonzero()))
 }
 
-/// Whether bytes are in the memory of a process that can be written.
+/// True if bytes are in the writable memory of a process.
 fn remembers(terse: &Terse, memory: &File, bytes: &[u8]) -> bool {
     let maps = std::fs::read_to_string(format!("/proc/{}/maps", terse.pid().as_raw_nonzero())).unwrap();
     let spans = maps.lines().filter_map(|line| {
@@ -164,7 +166,7 @@ fn remembers(terse: &Terse, memory: &File, bytes: &[u8]) -> bool {
     });
     spans.into_iter().any(|(from, to)| {
         let mut all = vec![0; usize::try_from(to - from).unwrap()];
-        // What was given back meanwhile holds nothing.
+        // Memory that was given back meanwhile holds nothing.
         memory.read_exact_at(&mut all, from).is_ok() && memchr::memmem::find(&all, bytes).is_some()
     })
 }

@@ -64,7 +64,7 @@ fn answers_are_fetched_and_given_to_clients() {
     assert!(row[0].starts_with("30") && row[2].ends_with(" +0000") && row[3].ends_with(" +0000"), "{listed}");
     assert_eq!((row[1], &row[4..]), ("a.pem", &["1", "0", "1", "Update successful"][..]));
     assert!(command(&terse, "show ssl cert a.pem").contains("Option: ocsp-update on\n"));
-    // What was asked stands in the target.
+    // The question is in the target.
     let asked = responder.server.requests()[0].line.clone();
     let encoded = asked.strip_prefix("GET /ocsp/").and_then(|rest| rest.strip_suffix(" HTTP/1.1")).unwrap();
     let der = decode_block(&encoded.replace("%2B", "+").replace("%2F", "/").replace("%3D", "=")).unwrap();
@@ -114,7 +114,7 @@ fn responders_are_looked_up_by_the_default_resolvers() {
     is_found("", &[]);
 }
 
-/// An address of IPv6 at which nobody answers is not the end.
+/// An address of IPv6 at which no server answers is not the end.
 #[test]
 fn responders_are_reached_over_ipv4_where_ipv6_leads_nowhere() {
     is_found("dns-accept-family ipv4,ipv6\n", &[&[0xc0, 12, 0, 28, 0, 1, 0, 0, 0, 60, 0, 16][..], &[0; 15], &[1]].concat());
@@ -180,7 +180,7 @@ fn what_is_no_good_answer_is_not_given_to_anybody() {
     command(&terse, "update ssl ocsp-response a.pem");
     logged(&terse, "1 \"Update successful\" 7 1");
     assert_eq!(stapled(&terse).as_ref(), Some(&good));
-    // Somebody between may send an answer of before.
+    // An attacker between may send an older answer.
     responder.answers(&answer_until(&site, &root, GOOD, b"20241231235959Z", Some(FAR)));
     command(&terse, "update ssl ocsp-response a.pem");
     logged(&terse, "4 \"OCSP response check failure\" 8 1");
@@ -188,7 +188,7 @@ fn what_is_no_good_answer_is_not_given_to_anybody() {
     terse.end();
 }
 
-/// One in a file that is too old to be given to anybody is as good as none.
+/// An answer in a file that is too old to be sent is as good as none.
 #[test]
 fn a_newer_answer_than_that_of_the_file_is_fetched_at_once() {
     let (responder, root) = (Responder::start(), authority("root"));
@@ -230,7 +230,7 @@ fn what_keeps_answers_from_being_fetched_is_told() {
     }
 }
 
-/// What is on and what is off for one certificate must be the same wherever it stands.
+/// A setting that is on or off for one certificate must be the same wherever the certificate is named.
 #[test]
 fn one_certificate_is_fetched_for_or_not() {
     let root = authority("root");

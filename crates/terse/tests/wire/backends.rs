@@ -32,7 +32,7 @@ fn backends_come_and_go_under_requests() {
                 while !done.load(SeqCst) {
                     let field = if aims { "new" } else { "stays" };
                     let response = client.get("/", &[("X-Be", field)]);
-                    // Who chose it just before it went finds no server.
+                    // A request that chose it just before it went finds no server.
                     assert!(response.status == 200 || (aims && response.status == 503), "{field}: {}", response.status);
                 }
             });
@@ -88,7 +88,7 @@ fn a_stream_keeps_its_backend() {
     terse.end();
 }
 
-/// Servers of an added backend are checked as its defaults say, where the configuration has no backend at all.
+/// Servers of an added backend are checked as its defaults set, where the configuration has no backend at all.
 #[test]
 fn servers_of_an_added_backend_are_checked() {
     let mut server = Server::named("checked");

@@ -1,4 +1,4 @@
-//! Which server a request goes to: algorithms, weights, cookies, queues, checks, and what happens when servers die.
+//! The server of a request: algorithms, weights, cookies, queues, checks, and the death of servers.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -15,12 +15,12 @@ use support::proxy::listen;
 use support::server::{Server, ok};
 use support::{Terse, readable, until};
 
-/// Servers that say their names: `a`, `b`, `c`...
+/// Servers that answer with their names: `a`, `b`, `c`...
 fn servers(count: u8) -> Vec<Server> {
     (0..count).map(|number| Server::body(&char::from(b'a' + number).to_string())).collect()
 }
 
-/// Their lines, each with its words.
+/// Their lines, each with its arguments.
 fn lines(servers: &[Server], words: &[&str]) -> String {
     let line = |(number, server): (usize, &Server)| {
         let name = char::from(b'a' + number as u8);
@@ -29,7 +29,7 @@ fn lines(servers: &[Server], words: &[&str]) -> String {
     servers.iter().enumerate().map(line).collect()
 }
 
-/// Who answers so many requests, in order.
+/// Names of the servers that answer `count` requests, in order.
 fn answers(client: &mut Client, count: usize) -> String {
     (0..count).map(|_| client.get("/", &[]).text()).collect()
 }
@@ -259,7 +259,7 @@ fn cookies_of_the_application() {
     }
 }
 
-/// The server that a cookie names is dead: with `option redispatch` another takes over, without it nobody does.
+/// The server that a cookie names is dead: with `option redispatch` another takes over, without it none does.
 #[test]
 fn redispatched() {
     let mut servers = servers(2);
@@ -272,7 +272,7 @@ fn redispatched() {
     let terse = listen(&format!("{COOKIE}\n no option redispatch\n retries 1\n timeout connect 100ms\n{text}"));
     assert_eq!(terse.client().get("/", &[("Cookie", "SRV=a")]).status, 503);
     terse.end();
-    // Once checks have found it dead, its cookie binds nobody.
+    // Once checks have found it dead, its cookie binds no client.
     let terse = listen(&format!("{COOKIE}\n no option redispatch\n default-server check inter 20ms fall 1\n retries 0\n{text}"));
     until("the server to be down", || (terse.client().get("/", &[("Cookie", "SRV=a")]).text() == "b").then_some(()));
     terse.end();
@@ -336,7 +336,7 @@ fn clients_that_leave_the_queue() {
     terse.end();
 }
 
-/// Who waits for any server takes the first that is free.
+/// A request that waits for any server takes the first that is free.
 #[test]
 fn the_first_free_server() {
     let ((a, _go_a, _), (b, go_b, _)) = (holding("a"), holding("b"));

@@ -1,5 +1,5 @@
-//! BREACH: an attacker who makes a victim's browser ask for a page with words of his choice, and sees how long the answers are, finds a
-//! secret out that stands on the page. `examples/breach.cfg` has the rule against it.
+//! BREACH: an attacker makes a victim's browser ask for a page with words of the attacker's choice, and sees the length of each
+//! answer. So a secret on the page is found out. `examples/breach.cfg` has the rule against it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -13,10 +13,10 @@ use support::origin::{Origin, Request};
 const EXAMPLE: &str = include_str!("../../../../examples/breach.cfg");
 const DIGITS: &[u8] = b"0123456789abcdef";
 const SECRET: &str = "csrf=7e1d94";
-/// What stands before what the attacker looks for, on everybody's page.
+/// Text on every user's page before the secret that the attacker looks for.
 const KNOWN: &str = "csrf=";
 
-/// A site whose page holds the victim's secret and repeats what was searched for.
+/// A site whose page holds the victim's secret and repeats the search term.
 fn site() -> Origin {
     Origin::start(|request: &Request, stream| {
         let asked = request.line.split(' ').nth(1).and_then(|target| target.strip_prefix("/search?q=")).unwrap_or_default();
@@ -46,15 +46,15 @@ fn start(origin: &Origin, with_rule: bool) -> (Terse, std::net::SocketAddr) {
     (terse, address)
 }
 
-/// The victim's browser: it asks for what the attacker's page tells it to, and sends the cookie along.
+/// The victim's browser: it sends the requests of the attacker's page, with the cookie.
 struct Browser {
     client: Client,
-    /// What it says of the page that asks.
+    /// Fields that tell which page asks.
     says: Vec<(&'static str, &'static str)>,
 }
 
 impl Browser {
-    /// How long the answer is: all that somebody sees who listens.
+    /// Length of the response: all that an eavesdropper sees.
     fn length(&mut self, asked: &str) -> usize {
         let always = [("Cookie", "session=victim"), ("Accept-Encoding", "gzip")];
         let fields: Vec<_> = always.into_iter().chain(self.says.iter().copied()).collect();
@@ -64,14 +64,14 @@ impl Browser {
     }
 }
 
-/// What an attacker finds out. A guess that goes on as the secret does is one byte less to say; that lengths are whole bytes, and codes of
-/// letters are not, is evened out by asking with other letters around the guess.
+/// Returns the secret that an attacker finds. A guess that goes on as the secret does makes the answer a byte shorter. Lengths are
+/// whole bytes, and codes of letters are not; requests with other letters around the guess even that out.
 fn attack(browser: &mut Browser) -> Option<String> {
     let mut found = KNOWN.to_owned();
     while found.len() < SECRET.len() {
         let mut sums: Vec<(isize, u8)> = DIGITS.iter().map(|&digit| (score(browser, &found, digit), digit)).collect();
         sums.sort_unstable();
-        // Where no guess stands out there is nothing to go on with.
+        // If no guess stands out there is nothing to go on with.
         let [(best, digit), (second, _), ..] = sums[..] else { return None };
         if best == second {
             return None;
@@ -81,7 +81,8 @@ fn attack(browser: &mut Browser) -> Option<String> {
     Some(found)
 }
 
-/// How much shorter the answers are where the digit follows what is known than where the same letters stand in another order.
+/// Number of bytes that the answers are shorter where the digit follows the known part than where the same letters are in another
+/// order.
 fn score(browser: &mut Browser, found: &str, digit: u8) -> isize {
     let digit = char::from(digit);
     (0..=TAIL.len())
@@ -93,7 +94,7 @@ fn score(browser: &mut Browser, found: &str, digit: u8) -> isize {
         .sum()
 }
 
-/// Letters that stand nowhere else on the page.
+/// Letters that are nowhere else on the page.
 const FILLER: &str = "QZXJKVWY";
 /// Letters with codes of several lengths, so that not all answers end at the same place within a byte.
 const TAIL: &str = "eonitdlr";

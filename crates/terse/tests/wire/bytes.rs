@@ -1,5 +1,5 @@
-//! Rules on connections and on their first bytes: who is refused before a word, where bytes go by what they say, and what is waited
-//! for.
+//! Rules on connections and on their first bytes: clients that are refused before they send a byte, routes chosen by the bytes, and
+//! waits for more of them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -14,10 +14,10 @@ use support::proxy::{DEFAULTS, listen, sections};
 use support::server::Server;
 use support::{PATIENCE, Terse, is_closed, until};
 
-/// What OpenSSL 3.0 sends first, to `shop.example.com`, with `h2` and `http/1.1`.
+/// First bytes of OpenSSL 3.0, to `shop.example.com`, with `h2` and `http/1.1`.
 const HELLO: &[u8] = include_bytes!("bytes/client_hello");
 
-/// A server of bytes that says its name and then sends everything back.
+/// A server of bytes that sends its name and then sends everything back.
 fn echo(name: &'static str) -> Server {
     Server::start(move |connection| {
         connection.send(name);
@@ -143,7 +143,7 @@ fn a_hello_says_where_it_goes() {
     let mut client = terse.client();
     client.send(HELLO);
     assert_eq!(take(&mut client, 4), "shop");
-    // What was looked at goes on, as it came.
+    // Inspected bytes go on as they came.
     let mut echoed = vec![0; HELLO.len()];
     client.read(&mut echoed);
     assert_eq!(echoed, HELLO);
@@ -157,7 +157,7 @@ fn a_hello_says_where_it_goes() {
     slow.read(&mut echoed);
     assert_eq!(echoed, HELLO);
 
-    // What is no TLS is told at its first bytes, long before the delay is over.
+    // Bytes that are no TLS are judged as soon as they begin, long before the delay is over.
     let mut plain = terse.client();
     plain.send("SSH-2.0-x\r\n");
     assert_eq!(take(&mut plain, 16), "otherSSH-2.0-x\r\n");
@@ -273,7 +273,7 @@ fn silence_ends_with_the_delay() {
     let mut silent = terse.client();
     assert_eq!(take(&mut silent, 1), "a");
     assert!(begun.elapsed() >= Duration::from_millis(60));
-    // Who speaks meanwhile is judged at once.
+    // A client that sends meanwhile is judged at once.
     let mut hasty = terse.client();
     hasty.send("x");
     assert!(hasty.is_closed());
@@ -404,7 +404,7 @@ fn what_becomes_http_has_the_rules_of_its_frontend() {
     terse.end();
 }
 
-/// What must stay bytes is closed where it would become HTTP.
+/// A connection that must stay bytes is closed where it would become HTTP.
 #[test]
 fn a_line_of_bytes_never_becomes_http() {
     let web = Server::body("web");
@@ -650,7 +650,7 @@ fn a_client_that_has_gone_ends_the_wait() {
     terse.end();
 }
 
-/// It has closed, and reads no more: a write to it fails before what it has said was read.
+/// It has closed, and reads no more: a write to it fails before its last bytes were read.
 #[test]
 fn last_words_of_a_server_arrive() {
     let server = Server::start(|connection| {

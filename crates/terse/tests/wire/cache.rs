@@ -35,7 +35,7 @@ fn number(response: &Response) -> (usize, bool) {
     (text.split(' ').next().unwrap().parse().unwrap(), response.field("x-hit") == Some("1"))
 }
 
-/// What the cache keeps is there when the client has all of it.
+/// The cache's copy is there when the client has all of it.
 fn fresh(client: &mut Client, path: &str) -> (usize, bool) {
     number(&client.get(path, &[]))
 }
@@ -61,7 +61,7 @@ fn an_answer_comes_back_with_its_age() {
     terse.end();
 }
 
-/// What was said to one who showed who he is goes to others where the server has said that it may (RFC 9111 section 3.5).
+/// A response to an authenticated request goes to others if the server has allowed that (RFC 9111 section 3.5).
 #[test]
 fn an_authorized_answer_is_for_others_if_it_says_so() {
     for (control, shared) in [("", false), ("proxy-revalidate, ", false), ("must-revalidate, ", true), ("public, ", true)] {
@@ -127,7 +127,7 @@ fn a_slow_reader_gets_all_of_what_was_stored() {
     terse.end();
 }
 
-/// An answer that was asked for before a change, and begins behind it, may be that of before.
+/// A response that was requested before a change, and begins after it, may be older than the change.
 #[test]
 fn an_answer_that_a_change_has_overtaken_is_not_kept() {
     let (release, released) = mpsc::channel();
@@ -177,7 +177,7 @@ fn tags_are_right_with_compression_and_without() {
         }
         let plain = client.get("/", &[]);
         assert_eq!((plain.field("etag"), plain.field("content-encoding"), number(&plain)), (Some("\"v1\""), None, (0, true)));
-        // Whoever holds either form is told that it is still the one, by the tag that it holds.
+        // A client that holds either form is told that it is still current, by the tag that it holds.
         for (asked, fields) in [(tag, &[gzip][..]), ("\"v1\"", &[]), ("\"v1\"", &[gzip])] {
             let fields = [&[("If-None-Match", asked)], fields].concat();
             let held = client.get("/", &fields);
@@ -200,7 +200,7 @@ fn tags_are_right_with_compression_and_without() {
     }
 }
 
-/// What a server has chosen for one Accept-Encoding is not for those who say something else (RFC 9111 section 4.1); under
+/// A variant that a server has chosen for one Accept-Encoding is not for requests with another (RFC 9111 section 4.1); under
 /// `http-conformance haproxy` it is, as long as they take it.
 #[test]
 fn a_servers_variants_are_for_those_who_negotiate_them() {
@@ -234,7 +234,7 @@ fn a_servers_variants_are_for_those_who_negotiate_them() {
     }
 }
 
-/// What compression has been told by tags alone holds for what is stored, too.
+/// Facts that compression knows by tags alone hold for stored responses, too.
 #[test]
 fn a_cache_behind_compression_is_refused() {
     let text = format!("{DEFAULTS}\nlisten l\n bind :0\n filter compression\n filter cache c\n compression algo gzip\n{CACHE}");
@@ -262,7 +262,7 @@ fn rules_judge_what_comes_from_the_cache() {
     assert!(client.get("/", &[]).field("set-cookie").is_some());
     let stored = client.get("/", &[]);
     let every = |response: &Response, name: &str| response.fields.iter().filter(|(one, _)| one.eq_ignore_ascii_case(name)).count();
-    // The rule before 'cache-store' has run twice, as it says.
+    // The rule before 'cache-store' has run twice, as its field shows.
     assert_eq!((every(&stored, "x-before"), every(&stored, "x-after"), every(&stored, "set-cookie")), (2, 1, 0));
     assert_eq!((client.get("/no", &[]).status, client.get("/no", &[]).status), (200, 403));
     assert!(fresh(&mut client, "/").1);
@@ -297,7 +297,7 @@ fn each_cache_keeps_what_it_was_asked_for() {
         // The cache in front has been asked for nothing but /one.
         assert_eq!(ask("GET", "/two"), hit(store == "b"), "{store}");
         assert_eq!(ask("GET", "/two"), hit(true), "{store}");
-        // Both forget what they were asked for.
+        // Both forget the targets that they were asked for.
         assert_eq!(ask("DELETE", "/one").0, "DELETE /two");
         assert_eq!(ask("GET", "/one"), hit(false), "{store}");
         drop(client);
@@ -305,7 +305,7 @@ fn each_cache_keeps_what_it_was_asked_for() {
     }
 }
 
-/// A frontend's cache answers before a backend is chosen; what it does is counted, shown and logged.
+/// A frontend's cache answers before a backend is chosen; its actions are counted, shown and logged.
 #[test]
 fn what_caches_do_can_be_seen() {
     let server = counting(|_| "Cache-Control: max-age=60\r\n".into());
@@ -376,7 +376,7 @@ fn a_stale_answer_is_not_given() {
     terse.end();
 }
 
-/// What a response has named is told ahead of the next one, when that comes from the server.
+/// Links that a response has named are sent ahead of the next one, when that comes from the server.
 #[test]
 fn hints_go_ahead() {
     let server = counting(|_| "Cache-Control: max-age=60\r\nLink: </a.css>; rel=preload\r\n".into());

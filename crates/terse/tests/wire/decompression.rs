@@ -1,4 +1,4 @@
-//! Decoding: responses for clients that cannot take them, requests for servers that cannot, bombs, and what is wrong.
+//! Decoding: responses for clients that cannot take them, requests for servers that cannot, bombs, and faults.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use crate::support;
@@ -99,7 +99,7 @@ fn origin(body: Vec<u8>) -> Server {
     })
 }
 
-/// A body that was decoded, and a head that says so.
+/// A body that was decoded, and a head that tells so.
 #[track_caller]
 fn check_decoded(response: &Response, expected: &[u8], what: &str) {
     assert_eq!(response.status, 200, "{what}: {:?}", response.fields);
@@ -156,7 +156,7 @@ fn curl_gets_what_it_can_show() {
     let url = format!("http://{}/gzip/length", terse.address("web"));
     assert!(curl(&["-s", &url]).stdout.into_bytes() == body);
     assert!(curl(&["-s", "--compressed", &url]).stdout.into_bytes() == body);
-    // What was cut off cannot be gone on with: the server has parts of other bytes. curl is sent the whole, and says so.
+    // A download that was cut off cannot be resumed: the server has parts of other bytes. curl is sent the whole, and reports that.
     let said = curl(&["-s", "-C", "100", "-o", "/dev/null", "-w", "%{http_code}", &url]);
     assert_eq!((said.code, said.stdout.trim()), (Some(33), "200"), "{said:?}");
     terse.end();
@@ -242,7 +242,7 @@ fn what_is_left_alone_says_why() {
             _ => {}
         }
     }
-    // The whole, instead of a part for a client that may join it with what it was sent decoded.
+    // The whole, instead of a part for a client that may join it with decoded bytes that it already has.
     for fields in [
         &[("Range", "bytes=1-")][..],
         &[("Range", "bytes=1-5"), ("If-Range", "W/\"tag;terse=identity\"")],
@@ -251,7 +251,7 @@ fn what_is_left_alone_says_why() {
         let response = client.get("/part", fields);
         assert_eq!((response.status, response.body.len(), response.field("why")), (200, 1000, Some("<>")), "{fields:?}");
     }
-    // The answer to HEAD says what GET would bring.
+    // The answer to HEAD tells what GET would bring.
     client = terse.client();
     client.send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
     let head = client.response("HEAD");
@@ -346,7 +346,7 @@ fn servers_are_asked_for_what_the_configuration_takes() {
     terse.end();
 }
 
-/// A server that says what came, as a process whose log and counters can be read.
+/// A process whose log and counters tell what came of each message.
 fn counted(lines: &str, server: &Server) -> Terse {
     let text = format!(
         "global\n nbthread 1\n stats socket fd@${{cli}} level admin\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n log stdout format raw local0\n \
@@ -384,7 +384,7 @@ fn requests_reach_servers_plain() {
         client.send("0\r\n\r\n");
         assert_eq!(client.response("POST").text(), "true none false", "{coding}");
     }
-    // Members one behind the other are one body, and a client may wait for 100.
+    // Members one after the other are one body, and a client may wait for 100.
     let coded = [gzip(&body[..1000]), gzip(&body[1000..])].concat();
     client.send(format!(
         "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n",

@@ -1,7 +1,7 @@
 //! The same configuration and traffic through HAProxy and through terse: what clients get and what servers see must be the same, but
 //! for differences that are listed with their reasons.
 //!
-//! HAProxy is the one that is installed; without it the comparison is left out. nginx and Apache serve files behind terse.
+//! HAProxy is the installed program; without it the comparison is left out. nginx and Apache serve files behind terse.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

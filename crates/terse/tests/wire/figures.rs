@@ -1,4 +1,4 @@
-//! What is counted, as others read it: the service for Prometheus, and the file by which counters outlive a process.
+//! Counters, as other programs read them: the service for Prometheus, and the file by which counters outlive a process.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use crate::support;
@@ -12,7 +12,7 @@ use support::proxy::{DEFAULTS, sections};
 use support::server::{Request, Server};
 use support::{Terse, until};
 
-/// What is wrong with a text of metrics: samples that stand apart from their metric's head, or twice.
+/// Finds faults in a text of metrics: samples that are apart from their metric's head, or twice.
 fn check_metrics(text: &str) {
     let (mut metric, mut metrics, mut series) = (String::new(), HashSet::new(), HashSet::new());
     for line in text.lines() {
@@ -69,7 +69,7 @@ fn prometheus_finds_what_it_knows() {
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
-    // The same connection goes on, and what is asked for is chosen by its target.
+    // The same connection goes on, and the scope is chosen by the target.
     let some = client.get("/metrics?scope=server&no-maint", &[]).text();
     check_metrics(&some);
     assert!(some.contains("server=\"s1\"") && !some.contains("server=\"s2\"") && !some.contains("_backend_"), "{some}");
@@ -116,7 +116,7 @@ fn malformed_messages_are_shown() {
     terse.end();
 }
 
-/// What compression saves is the same in each of its forms, and the same as what clients got.
+/// Savings of compression are the same in each of their forms, and agree with the bytes that clients got.
 #[test]
 fn savings_agree() {
     let page = "a page of words ".repeat(400);

@@ -19,7 +19,7 @@ fn body() -> Vec<u8> {
     (0..SIZE).map(|_| b"abcdefgh"[random.below(8)]).collect()
 }
 
-/// How long something takes that may go at 96 KB/s: half a second, in a machine that is busy too.
+/// Runs something that may go at 96 KB/s and takes half a second, in a machine that is busy too.
 fn limited<T>(what: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let result = what();
@@ -76,12 +76,12 @@ fn streams_share_a_limit() {
         let clients = [fetch("a"), fetch("a"), fetch("b")];
         clients.into_iter().for_each(|client| client.join().unwrap());
     });
-    // Four bodies of 48 KB at 96 KB/s; what the first second may hold goes at once.
+    // Four bodies of 48 KB at 96 KB/s; the allowance of the first second goes at once.
     assert!(start.elapsed() > Duration::from_millis(900), "{:?}", start.elapsed());
     terse.end();
 }
 
-/// A limit before the coder counts what came, one behind it what leaves.
+/// A limit before the coder counts the bytes that come, a limit after it those that leave.
 #[test]
 fn the_coder_has_two_sides() {
     let server = answering();

@@ -10,7 +10,7 @@ use support::server::{Port, Server};
 use support::{Terse, until};
 use terse_lab::content::picture::Picture;
 
-/// What the document's chain brought its bitmap to.
+/// Size that the document's chain brought its bitmap to.
 const CHAIN_BYTES: usize = 182_300;
 
 /// The bitmap: of the document's size where there is time to compress it, a small one of the same kind in a debug build.
@@ -31,7 +31,7 @@ fn the_chain_in_one_program() {
     let mut server = Server::answering(move |_| answer.clone());
     let backup = Server::body("backup");
     let port = Port::new();
-    // What the machine allows is not what this is about.
+    // The machine's limits are not the subject here.
     let text =
         include_str!("../../../../examples/compressing.cfg").replace("maxconn 40000", "maxconn 400").replace("ulimit-n 81000", "");
     let terse = Terse::with(&text)

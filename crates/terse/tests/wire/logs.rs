@@ -12,7 +12,7 @@ use support::client::get;
 use support::proxy::DEFAULTS;
 use support::{Terse, free_address, until};
 
-/// A process whose proxy `web` answers itself and logs as `log` says, with these sections and a stats socket.
+/// A process whose proxy `web` answers itself and logs as `log` sets, with these sections and a stats socket.
 fn process(log: &str, sections: &str) -> Terse {
     let text = format!(
         "global\n nbthread 2\n stats socket fd@${{cli}} level admin\n{DEFAULTS}\nfrontend web\n bind fd@${{web}}\n{log}\n \
@@ -88,7 +88,7 @@ fn a_server_that_was_away_gets_what_its_ring_holds() {
     assert!(held.starts_with(&format!("/{:0>40}\n", 0)) && held.len() < 4096, "{}", held.len());
     assert!(terse.command("show events").contains(" dropped, r"));
     assert!(terse.info("DroppedLogs") > 300);
-    // The port was free a moment ago; somebody's connection may have it now.
+    // The port was free a moment ago; another program's connection may have it now.
     let listener = until("the ring's server can come back", || TcpListener::bind(address).ok());
     let mut server = BufReader::new(accepted(&listener));
     let mut line = String::new();
@@ -133,7 +133,7 @@ fn what_is_no_syslog_is_dropped_and_counted() {
     let send = |bytes: &[u8]| {
         let mut stream = TcpStream::connect(terse.address("syslog")).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        // What is refused early may not be taken to its end.
+        // A request that is refused early may not be taken to its end.
         let _ = stream.write_all(bytes);
         let _ = stream.shutdown(std::net::Shutdown::Write);
         let _ = stream.read_to_end(&mut Vec::new());
@@ -231,7 +231,7 @@ fn messages_keep_their_form_or_take_another() {
     socket.send_to(b"bare", first).unwrap();
     let line = received(&kept);
     assert!(line.starts_with("<133>") && line.ends_with(" 127.0.0.1 bare\n"), "{line}");
-    // Milder than its target takes: the one before is not there.
+    // Milder than its target takes: the line before is not there.
     let line = received(&changed);
     assert!(line.starts_with("<133>1 ") && line.ends_with(" 127.0.0.1 - - - - bare\n"), "{line}");
     socket.send_to(message.as_bytes(), second).unwrap();
@@ -321,7 +321,7 @@ fn traces_are_passed_on_or_made() {
     }
     assert_ne!(ask(&[]), ask(&[]), "each request has a trace of its own");
     terse.end();
-    // Without the option nothing is made, and what came is told.
+    // Without the option no identifier is made, and the received one is logged.
     let terse = Terse::with(&text("")).listen("web").start();
     let ask = |fields: &[(&str, &str)]| support::client::Client::connect(terse.address("web")).get("/", fields).text();
     drop((logged(), logged()));

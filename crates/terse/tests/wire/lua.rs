@@ -1,4 +1,4 @@
-//! Scripts in Lua: services, and what is said of scripts that are wrong.
+//! Scripts in Lua: services, and the messages about wrong scripts.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use crate::support;
@@ -176,7 +176,7 @@ end)
         assert_eq!(terse.client().get(&format!("/{name}"), &[]).status, 500, "{name}");
         until(name, || terse.stderr().contains(said).then_some(()));
     }
-    // What has begun breaks off.
+    // A response that has begun breaks off.
     let mut client = terse.client();
     client.send("GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
     let rest = String::from_utf8(client.rest()).unwrap();
@@ -357,7 +357,7 @@ core.register_fetches("waits", function(txn) core.sleep(1) return "x" end)
     );
     let terse = Terse::with(&text).file("script.lua", script).listen("web").start();
     let status = |name: &str| terse.client().get(&format!("/{name}"), &[]).status;
-    // Behind a rule that stops its set there is no server.
+    // After a rule that stops its set there is no server.
     let expected = [200, 503, 500, 503, 403, 0, 400, 418, 0, 200, 200, 403];
     assert_eq!(names.map(status), expected);
     let tea = terse.client().get("/done", &[]);
@@ -532,7 +532,7 @@ end)
     terse.end();
 }
 
-/// Where a message ends is not a script's to say.
+/// A script cannot move a message's end.
 #[test]
 fn actions_leave_framing_alone() {
     let script = r#"

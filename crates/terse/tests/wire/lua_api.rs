@@ -1,6 +1,7 @@
-//! What Lua scripts see and change of the process: proxies, servers, listeners, stick tables, maps, ACLs, queues, expressions.
+//! Objects of the process that Lua scripts see and change: proxies, servers, listeners, stick tables, maps, ACLs, queues,
+//! expressions.
 //!
-//! The right values are those that HAProxy 3.5 gives to the same script, but where docs/lua.md says otherwise.
+//! The right values are those that HAProxy 3.5 gives to the same script, except where docs/lua.md differs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use crate::support;
@@ -63,7 +64,7 @@ core.register_service("steps", "http", function(applet)
 end)
 "#;
 
-/// What a list of steps answers with, without the number before each line.
+/// Answers of a list of steps, without the number before each line.
 fn answers(steps: &[(&str, &str)], rules: &str) -> Vec<String> {
     let script: String = steps.iter().map(|(step, _)| format!("step(function(applet) {step} end)\n")).collect();
     let global = "global\n nbthread 2\n set-var proc.x str(seven)\n tune.lua.bool-sample-conversion normal\n \

@@ -1,7 +1,7 @@
 //! Scripts that HAProxy's users have, by their own tests: haproxy-auth-request and haproxy-lua-cors.
 //!
-//! Neither is part of this repository. `TERSE_AUTH_REQUEST` and `TERSE_LUA_CORS` name the folders, the first with its submodule, and `VTEST`
-//! names VTest. What is not named is left out, which is said. haproxy runs the same where it is installed.
+//! Neither is part of this repository. `TERSE_AUTH_REQUEST` and `TERSE_LUA_CORS` name the folders, the first with its submodule,
+//! and `VTEST` names VTest. Tests without a name are left out, with a message. haproxy runs the same where it is installed.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -56,7 +56,7 @@ fn tests_of_cors_pass() {
     }
 }
 
-/// What comes of the unit tests in the program's Lua, and then of the action that they are tests of.
+/// Results of the unit tests in the program's Lua, and then of the action that they are tests of.
 fn has_cors(folder: &Path, server: &Server, program: Option<&Path>) {
     let text = format!(
         "global\n nbthread 1\n lua-prepend-path \"${{cors}}/lib/?.lua\"\n lua-prepend-path \"${{cors}}/tests/?.lua\"\n \
@@ -104,7 +104,7 @@ fn says(response: &Response) -> Vec<String> {
     std::iter::once(response.status.to_string()).chain(fields).collect()
 }
 
-/// The path in a variable; says that a test is left out where there is none. A path without what must be there is a mistake.
+/// The path in a variable; prints that a test is left out where there is none. A path without the needed content is a mistake.
 fn named(variable: &str, what: &str, inside: &str) -> Option<PathBuf> {
     let Some(path) = std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from) else {
         eprintln!("left out: {variable} does not name {what}");
@@ -115,7 +115,7 @@ fn named(variable: &str, what: &str, inside: &str) -> Option<PathBuf> {
     Some(path.canonicalize().unwrap())
 }
 
-/// Where VTest runs, and with what.
+/// Folder and files that VTest runs with.
 struct Bed {
     vtest: PathBuf,
     version: String,
@@ -138,7 +138,7 @@ impl Bed {
         Bed { vtest: vtest.to_owned(), version, folder }
     }
 
-    /// What comes of each test of a folder. A skip is no pass.
+    /// Result of each test of a folder. A skip is no pass.
     fn run(&self, tests: &Path) -> BTreeMap<String, Result<(), String>> {
         let entries = read_dir(tests).unwrap().map(|entry| entry.unwrap().path());
         let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "vtc"));
@@ -196,8 +196,8 @@ local function unexpected() error("no test reads or writes JSON") end
 return { decode = unexpected, encode = unexpected }
 "#;
 
-/// Runs the unit tests as the script is loaded, and has a service tell what came of them. They put a table of their own in `core`'s place,
-/// print, and end the process.
+/// Runs the unit tests as the script is loaded, and has a service return their results. They replace `core` with a table of their
+/// own, print, and end the process.
 const UNIT_TESTS: &str = r#"
 local core_there, print_there, exit_there = core, print, os.exit
 local lines, ended = {}, "none"

@@ -63,7 +63,7 @@ fn servers_come_and_go_under_requests() {
     terse.end();
 }
 
-/// Clients stay at a server that gets another name, and what is told of it has that name.
+/// Clients stay at a server that gets another name, and its figures have that name.
 #[test]
 fn a_renamed_server_keeps_its_clients() {
     let name_told = |request: &Request| ok(request.field("x-name").unwrap_or_default());
@@ -81,7 +81,7 @@ fn a_renamed_server_keeps_its_clients() {
     terse.end();
 }
 
-/// A server that a request is on is not removed; waiting says when it is.
+/// A server with a request is not removed; the command `wait` returns when it can be.
 #[test]
 fn a_request_keeps_its_server() {
     let (go, wait) = channel();
@@ -107,7 +107,7 @@ fn a_request_keeps_its_server() {
     terse.end();
 }
 
-/// What `show servers state` prints is what the next process starts with; what is no such file is said and counts for nothing.
+/// Output of `show servers state` is the input of the next process; a file in another form is reported and ignored.
 #[test]
 fn states_survive_the_process() {
     let (down, up) = (Server::named("down"), Server::named("up"));
@@ -167,7 +167,7 @@ fn cookies_of_a_server_that_went() {
     terse.end();
 }
 
-/// A stick table's entry of a server that has gone leads to who has its name by then, not to who has its number.
+/// A stick table's entry of a server that has gone leads to the server that has its name by then, not to the one with its number.
 #[test]
 fn entries_of_a_server_that_went() {
     let (keep, other) = (Server::named("keep"), Server::named("other"));
@@ -215,7 +215,7 @@ fn a_request_outlives_its_server() {
     terse.end();
 }
 
-/// What its backend has counted of a server stays when that goes, and nothing has a name of statistics twice.
+/// The backend's counts of a server stay when that goes, and no two objects share a name of statistics.
 #[test]
 fn statistics_outlive_servers() {
     let server = Server::named("any");

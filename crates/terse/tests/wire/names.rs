@@ -101,7 +101,7 @@ fn configuration(dns: &Dns, lines: &str) -> String {
     )
 }
 
-/// What requests get, once they get that.
+/// Waits until requests get that response.
 fn until_answered(terse: &Terse, wanted: &str) {
     until(wanted, || {
         let response = get(terse.address("web"), "/");
@@ -221,7 +221,8 @@ fn asking(dns: &NameServer) -> String {
     format!("resolvers dns\n nameserver ns {}\n timeout resolve 20ms\n timeout retry 20ms\n hold nx 0\n", dns.address())
 }
 
-/// A file of states says which server was where: after a reload each has its place again, and one whose place has gone has none.
+/// A file of states has the place of each server: after a reload each has its place again, and a server whose place has gone has
+/// none.
 #[test]
 fn servers_of_a_service_are_where_they_were() {
     let (zone, key) = (Zone::default(), ("_app._tcp.test".to_owned(), SRV));
@@ -294,14 +295,14 @@ fn a_name_server_costs_one_socket() {
         let line = counted.lines().find_map(|line| line.trim().strip_prefix(name)).unwrap_or_default();
         line.trim().parse::<usize>().unwrap_or(usize::MAX)
     };
-    // The first server of each name has asked, the others have what is known.
+    // The first server of each name has asked, the others have the known answer.
     let rows = ["sent:", "valid:", "update:", "nx:", "timeout:", "outdated:", "invalid:"].map(number);
     assert_eq!(rows, [NAMES, NAMES, NAMES, 0, 0, 0, 0], "{counted}");
     assert!(terse.stderr().contains("by 'dns/ns'") && terse.stderr().contains("by 'DNS cache'"), "{}", terse.stderr());
     terse.end();
 }
 
-/// Wherever an address may stand for checks and agents, a name may.
+/// A name may be used wherever an address may be for checks and agents.
 #[test]
 fn checks_and_agents_may_have_names() {
     let server = Server::body("found");

@@ -14,7 +14,8 @@ use support::{Terse, free_address, program, until};
 
 const TABLE: &str = "table t type string len 32 size 1k expire 1h store gpc0,http_req_cnt,conn_cur,server_key";
 
-/// The process of that name: its section has these lines, and names the other ones with their addresses. It answers what it has counted.
+/// The process of that name: its section has these lines, and names the other ones with their addresses. It answers with its
+/// counters.
 fn process(name: &str, own: &TcpListener, others: &[(&str, SocketAddr)], section: &str, sections: &str) -> Terse {
     let others: String = others.iter().map(|(name, address)| format!(" server {name} {address}\n")).collect();
     let text = format!(
@@ -37,7 +38,7 @@ fn pair(section: &str, sections: [&str; 2]) -> [Terse; 2] {
     [a, b]
 }
 
-/// The line of a key in a table, once it says all that.
+/// Waits for the line of a key in a table that has all of these texts.
 #[track_caller]
 fn knows(terse: &Terse, table: &str, key: &str, said: &[&str]) {
     let mut last = String::new();
@@ -51,11 +52,11 @@ fn knows(terse: &Terse, table: &str, key: &str, said: &[&str]) {
 const COUNTED: &str = "frontend web\n bind fd@${web}\n http-request track-sc0 hdr(x-key) table p/t\n \
                        http-request sc-inc-gpc0(0)\n http-request return status 200 hdr Count %[sc0_get_gpc0]";
 
-/// What is counted at one process, the other one knows and counts on from.
+/// Counts of one process are known at the other one, which counts on from them.
 #[test]
 fn counters_are_shared() {
     let ends = pair(TABLE, [COUNTED, COUNTED]);
-    // A peer that is asked for everything says what it was told before, too: that may be older than what is counted meanwhile.
+    // A peer that is asked for everything sends older updates, too: they may be older than the counts made meanwhile.
     let complete = |end: &Terse| end.command("show peers").contains("lesson: complete");
     until("the end of the lessons", || ends.iter().all(complete).then_some(()));
     let count = |end: &Terse| {
@@ -101,7 +102,7 @@ fn clients_keep_their_servers() {
     }
 }
 
-/// Who comes later, and who comes again, learns what was there before.
+/// A process that starts later, or again, learns the entries that were there before.
 #[test]
 fn a_process_that_starts_is_told_all() {
     let sockets = [listener(), listener()];
@@ -145,7 +146,7 @@ fn a_reload_loses_nothing() {
     new.end();
 }
 
-/// What peers say of a table is written to another one, but for what rules count there.
+/// A peer's updates of a table are written to another one, except for what rules count there.
 #[test]
 fn another_table_is_written_to() {
     let section = "table t type string size 1k store gpc0,gpt0 write-to aside";
@@ -215,7 +216,7 @@ fn tables_are_shared_over_tls() {
     ends.into_iter().for_each(Terse::end);
 }
 
-/// Whoever is not of the section, or speaks something else, is told so and goes.
+/// A client that is not of the section, or speaks another protocol, is told so and goes.
 #[test]
 fn strangers_are_refused() {
     let own = listener();
@@ -227,21 +228,21 @@ fn strangers_are_refused() {
         ("HAProxyS 2.1\na\na 1 1\n", "300\n"),
         ("HAProxyS 1.0\na\nb 1 1\n", "502\n"),
         ("GET / HTTP/1.1\r\n\r\n", "501\n"),
-        // One of the section, which says nonsense then: what waits for the peer goes before that is noticed.
+        // A peer of the section, which then sends nonsense: the updates that wait for the peer go before that is noticed.
         ("HAProxyS 2.1\na\nb 1 1\n\n\u{80}\u{80}", "200\n"),
     ] {
         let mut stream = TcpStream::connect(own.local_addr().unwrap()).unwrap();
         stream.write_all(said.as_bytes()).unwrap();
         let mut told = Vec::new();
         let _ = stream.set_read_timeout(Some(support::PATIENCE));
-        // What was not read of it may reset the connection.
+        // Bytes that were not read may reset the connection.
         let _ = stream.read_to_end(&mut told);
         assert!(told.starts_with(answer.as_bytes()), "{said:?}: {told:?}");
     }
     terse.end();
 }
 
-/// A later connection of the same peer takes the place of the one before.
+/// A later connection of the same peer replaces the one before.
 #[test]
 fn a_peer_has_one_connection() {
     let own = listener();
@@ -256,13 +257,13 @@ fn a_peer_has_one_connection() {
     };
     let mut first = connect();
     let _second = connect();
-    // It ends, after what there was to say.
+    // It ends, after its last message.
     first.rest();
     assert_eq!(terse.info("ConnectedPeers"), 1);
     terse.end();
 }
 
-/// With a HAProxy at the other end, whoever comes first.
+/// With a HAProxy at the other end, in either order of connecting.
 #[test]
 fn tables_are_shared_with_haproxy() {
     let Some(haproxy) = program::find("haproxy") else { return };

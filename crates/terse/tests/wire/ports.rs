@@ -90,7 +90,7 @@ fn connections_are_kept_for_the_same_port() {
     terse.end();
 }
 
-/// What rules make of the client's destination is what counts, request by request on one connection.
+/// The client's destination as rules have changed it counts, request by request on one connection.
 #[test]
 fn a_server_at_any_address_is_where_rules_say() {
     let (terse, [one, two]) = two_addresses(

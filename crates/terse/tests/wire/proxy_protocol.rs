@@ -1,4 +1,4 @@
-//! The PROXY protocol: what clients say, what servers are told, and what is no head at all.
+//! The PROXY protocol: heads from clients, heads to servers, and bytes that are no head at all.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use crate::support;
@@ -44,7 +44,7 @@ fn clients_are_who_the_head_says() {
             client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
         }
     }
-    // What a proxy says of itself is passed over, whatever it is.
+    // A proxy's facts about itself are passed over, whatever they are.
     for (start, block) in
         [(b"\x20\x11", &b"\xc0\0\x02\x07\xcb\0\x71\x09\x0f\xa0\0\x50"[..]), (b"\x20\0", b"abcdef"), (b"\x21\x31", &[0; 216])]
     {

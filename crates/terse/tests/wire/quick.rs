@@ -62,7 +62,7 @@ fn a_server_is_compressed_for_at_once() {
     terse.end();
 }
 
-/// Another program's address is not shared, not even one that would let it.
+/// Another program's address is not shared, even if the program would let it.
 #[test]
 fn a_port_that_is_taken_is_refused_with_one_that_is_free() {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
@@ -78,7 +78,7 @@ fn a_port_that_is_taken_is_refused_with_one_that_is_free() {
     }
 }
 
-/// One address is not for two lines.
+/// An address is not for two lines.
 #[test]
 fn a_port_of_its_own_is_not_shared() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
@@ -86,7 +86,7 @@ fn a_port_of_its_own_is_not_shared() {
     assert!(refused.stderr.contains(&format!("another line listens on {free}; this is free: --")), "{}", refused.stderr);
 }
 
-/// A console of which nothing was said goes to the next port: the service of the package has its own.
+/// A console whose address is not set goes to the next port: the service of the package has its own.
 #[test]
 fn a_console_makes_way() {
     // Held by this test, or by another program: it is taken either way.

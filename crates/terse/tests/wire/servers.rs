@@ -1,5 +1,5 @@
-//! Words of `server` lines: where connections come from, what is observed, what happens to sessions of a server that goes, limits that
-//! grow, and servers that follow others.
+//! Arguments of `server` lines: source addresses, observation of traffic, sessions of a server that goes, limits that grow, and
+//! servers that track others.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use crate::support;
@@ -17,7 +17,7 @@ use support::proxy::{DEFAULTS, listen, sections};
 use support::server::{Server, ok};
 use support::{Terse, readable, until};
 
-/// A server that is well as long as it says so: `/health` is what checks ask.
+/// A server that is well as long as its flag is set: `/health` is what checks ask for.
 fn checked(name: &'static str) -> (Server, Arc<AtomicBool>) {
     let well = Arc::new(AtomicBool::new(true));
     let health = well.clone();
@@ -28,7 +28,7 @@ fn checked(name: &'static str) -> (Server, Arc<AtomicBool>) {
     (server, well)
 }
 
-/// How many of so many answers are this one's.
+/// Number of responses, of `count`, that come from this server.
 fn share(terse: &Terse, of: &str, count: usize) -> usize {
     let mut client = terse.client();
     (0..count).filter(|_| client.get("/", &[]).text() == of).count()
@@ -40,7 +40,7 @@ fn send(terse: &Terse, path: &str) -> Client {
     client
 }
 
-/// A server whose answers to `/held` wait for a word.
+/// A server whose responses to `/held` wait for a message.
 fn holding(wait: Receiver<()>) -> (Server, Arc<AtomicUsize>) {
     let (wait, held) = (Mutex::new(wait), Arc::new(AtomicUsize::new(0)));
     let counter = held.clone();
@@ -165,7 +165,7 @@ fn rights_of_root_are_kept_where_they_are_named() {
     }
 }
 
-/// `observe`: what clients get says how a server is, long before the next check.
+/// `observe`: responses to clients change a server's state, long before the next check.
 #[test]
 fn answers_and_connections_are_observed() {
     let bad = Server::answering(|request| match request.target.as_str() {
@@ -195,7 +195,7 @@ fn answers_and_connections_are_observed() {
     terse.end();
 }
 
-/// `on-marked-down shutdown-sessions`: who waits for a server that goes is not left waiting.
+/// `on-marked-down shutdown-sessions`: a client of a server that goes is not left waiting.
 #[test]
 fn sessions_of_a_server_that_goes_down_end() {
     let (_never, wait) = channel::<()>();
@@ -224,7 +224,7 @@ fn sessions_of_a_server_that_goes_down_end() {
     terse.end();
 }
 
-/// `minconn`, `fullconn`: a server's limit grows with what its backend has to do.
+/// `minconn`, `fullconn`: a server's limit grows with its backend's load.
 #[test]
 fn a_limit_grows_with_the_load() {
     let (go, wait) = channel();
@@ -235,7 +235,7 @@ fn a_limit_grows_with_the_load() {
         clients.push(send(&terse, "/held"));
         let slots = (number / 2).max(1);
         until("its slot", || (held.load(SeqCst) >= slots).then_some(()));
-        // Nobody comes beyond the limit.
+        // No request comes beyond the limit.
         readable(clients[number - 1].stream(), Duration::from_millis(30));
         assert_eq!(held.load(SeqCst), slots, "with {number} requests");
     }
@@ -288,7 +288,7 @@ fn servers_follow_others() {
     terse.end();
 }
 
-/// `http-send-name-header`: each server is told its own name, and what the client has sent is not believed.
+/// `http-send-name-header`: each server is told its own name, and the client's field is not believed.
 #[test]
 fn servers_are_told_their_names() {
     let echo = || Server::answering(|request| ok(&request.every("x-name").collect::<Vec<_>>().join(",")));
@@ -308,7 +308,7 @@ fn servers_are_told_their_names() {
     terse.end();
 }
 
-/// `rate-limit sessions`: who comes too soon waits, and is served.
+/// `rate-limit sessions`: a connection that comes too soon waits, and is served.
 #[test]
 fn new_connections_have_a_rate() {
     let server = Server::body("a");
@@ -322,7 +322,7 @@ fn new_connections_have_a_rate() {
     terse.end();
 }
 
-/// Rates of the whole process: who comes too soon waits, at whichever address, and is served.
+/// Rates of the whole process: a connection that comes too soon waits, at whichever address, and is served.
 #[test]
 fn new_connections_of_the_process_have_rates() {
     let server = Server::body("a");
@@ -338,7 +338,8 @@ fn new_connections_of_the_process_have_rates() {
     }
 }
 
-/// A shell is given the listener's address as its first word, and so reads the file of that name; for a backend it is `NOT_USED`.
+/// A shell is given the listener's address as its first argument, and so reads the file of that name; for a backend it is
+/// `NOT_USED`.
 #[test]
 fn programs_say_how_servers_are() {
     let script = "echo $0 $* $HAPROXY_PROXY_NAME $HAPROXY_PROXY_ID $HAPROXY_PROXY_ADDR $HAPROXY_PROXY_PORT $HAPROXY_SERVER_NAME \

@@ -1,11 +1,11 @@
-//! A fuzzer of caches and ranges: clients that do all that RFC 9110 and 9111 let them do with what they hold, against a terse that
-//! compresses in front of an origin whose content changes.
+//! A fuzzer of caches and ranges: clients that do all that RFC 9110 and 9111 allow with the responses that they hold, against a
+//! terse that compresses in front of an origin whose content changes.
 //!
-//! Two things must never happen: that a client joins bytes of two representations, and that it is told 304 about something that is
-//! not current, or that it cannot use. Contents name their resource and version in each line, so that any body tells what it is.
+//! Two things must never happen: that a client joins bytes of two representations, and that it gets 304 for something that is not
+//! current, or that it cannot use. Contents name their resource and version in each line, so that any body can be identified.
 //!
-//! The same clients talk to the origin itself first: what they do must be right there, or the model is wrong. `TERSE_SEED` gives other
-//! dice, `TERSE_STEPS` more of them.
+//! The same clients talk to the origin itself first: their actions must be right there, or the model is wrong. `TERSE_SEED` gives
+//! other dice, `TERSE_STEPS` more of them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -25,18 +25,18 @@ use support::proxy::listen;
 use support::random::Random;
 use support::server::Server;
 
-/// What clients say that they take.
+/// Accept-Encoding of clients.
 const ACCEPTED: [&str; 7] = ["", "gzip", "identity", "gzip, deflate", "deflate", "gzip;q=0, *", "br, gzip;q=0.5"];
 
-/// How often each thing has happened: a fuzzer to which nothing happens tests nothing.
+/// Number of occurrences of each event: a fuzzer to which nothing happens tests nothing.
 type Tally = BTreeMap<&'static str, usize>;
 
-/// Everything that a step needs.
+/// State that a step needs.
 struct Setting {
     world: Arc<Mutex<World>>,
     random: Random,
     tally: Tally,
-    /// The steps before, for whoever reads of a failure.
+    /// The steps before, for the report of a failure.
     story: Vec<String>,
 }
 

@@ -39,7 +39,7 @@ fn slow_clients() {
     }
     assert_eq!(client.response("GET").status, 408);
     assert!(begun.elapsed() < limit * 10);
-    // One that has been served is closed without a word when it is idle.
+    // A served client is closed silently when it is idle.
     let terse_idle = listen("timeout http-keep-alive 100ms\n http-request return status 200");
     let mut client = terse_idle.client();
     assert_eq!(client.get("/", &[]).status, 200);
@@ -48,7 +48,7 @@ fn slow_clients() {
     terse.end();
 }
 
-/// Servers that cannot be reached, or that say nothing.
+/// Servers that cannot be reached, or that send nothing.
 #[test]
 fn dead_and_silent_servers() {
     let mut dead = Server::body("never");

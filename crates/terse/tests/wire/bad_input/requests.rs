@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 fn refused(address: SocketAddr, bytes: &[u8], piece: usize) -> Response {
     let mut client = Client::connect(address);
     for piece in bytes.chunks(piece) {
-        // What is refused halfway may be closed before the rest is sent.
+        // A request that is refused halfway may be closed before the rest is sent.
         if std::io::Write::write_all(client.stream(), piece).is_err() {
             break;
         }
@@ -145,7 +145,7 @@ fn malformed_requests() {
     terse.end();
 }
 
-/// What `http-conformance haproxy` takes of them: each is one request, and its server finds it as the RFC has it.
+/// Requests that `http-conformance haproxy` takes: each is one request, and its server finds it as the RFC has it.
 #[test]
 fn as_haproxy_reads_them() {
     let server = Server::body("taken");
@@ -204,7 +204,7 @@ fn as_haproxy_reads_them() {
     terse.end();
 }
 
-/// What looks odd and is valid: were it refused, good clients would suffer.
+/// Requests that look odd and are valid: were they refused, good clients would suffer.
 #[test]
 fn odd_requests_that_are_valid() {
     let server = Server::body("fine");
@@ -244,7 +244,7 @@ fn odd_requests_that_are_valid() {
     terse.end();
 }
 
-/// A good request is answered though a bad one follows it in the same segment; what follows the bad one is never looked at.
+/// A good request is answered though a bad one follows it in the same segment; bytes after the bad one are never looked at.
 #[test]
 fn pipelined_behind_a_good_one() {
     let server = Server::body("good");

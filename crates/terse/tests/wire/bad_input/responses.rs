@@ -53,7 +53,7 @@ fn broken_responses() {
     terse.end();
 }
 
-/// What breaks off behind the head: the client must see that it has not got all of it.
+/// Responses that break off after the head: the client must see that it has not got all of it.
 #[test]
 fn responses_that_break_off() {
     let broken = [

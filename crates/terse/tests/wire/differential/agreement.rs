@@ -1,5 +1,6 @@
-//! What two balancers must agree on, since both may stand before the same servers: hashes of keys, dynamic cookies, numbers of servers,
-//! keys of tables; and limits that are computed where a file does not say them. Thousands of inputs, empty and odd ones among them.
+//! Values that two balancers must agree on, since both may stand before the same servers: hashes of keys, dynamic cookies, numbers
+//! of servers, keys of tables; and limits that are computed where a file does not set them. Thousands of inputs, empty and odd ones
+//! among them.
 
 use super::certificates::{Kind, authority, signed};
 use super::figures::{command, of};
@@ -18,7 +19,7 @@ fn agree(text: &str, ask: impl Fn(&Terse) -> Vec<String>) {
     agree_with(text, &[], ask);
 }
 
-/// The same with words of the command line.
+/// The same with arguments of the command line.
 #[track_caller]
 fn agree_with(text: &str, arguments: &[&str], ask: impl Fn(&Terse) -> Vec<String>) {
     let Some(haproxy) = find("haproxy") else { return };
@@ -57,7 +58,7 @@ fn text(global: &str, sections: &str) -> String {
     )
 }
 
-/// Keys of requests: odd ones, and so many that nobody has thought of.
+/// Keys of requests: odd ones, and so many random ones that unforeseen keys are among them.
 fn keys(count: usize) -> Vec<String> {
     let odd =
         ["0", "-1", "1", "4294967296", "00", "a", "A", "a b", "a\tb", "\"q\"", "a,b", "=", ";", "%41", "caf\u{e9}", "\u{1f600}"];
@@ -69,7 +70,7 @@ fn keys(count: usize) -> Vec<String> {
     odd.iter().map(|key| (*key).to_owned()).chain(["x".repeat(1000)]).chain(made).collect()
 }
 
-/// What each of these requests is answered in `x-server`; they are sent in lots, each over one connection.
+/// Returns the value of `x-server` in the response to each request; the requests are sent in lots, each over one connection.
 fn servers_of(process: &Terse, requests: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     for lot in requests.chunks(50) {
@@ -245,7 +246,8 @@ fn tables_have_the_same_keys() {
     });
 }
 
-/// Limits that a file does not say: `slim` of every row, limits of the process, and what the kernel lets wait.
+/// Limits that a file does not set: `slim` of every row, limits of the process, and the number of connections that the kernel lets
+/// wait.
 #[test]
 fn limits_that_are_computed() {
     const SECTIONS: &str = "
@@ -280,7 +282,7 @@ backend unused\n server s 127.0.0.1:9
             rows.iter().chain(&others).map(row).chain(limits).collect()
         });
     }
-    // Without a word, each computes the limit of the process of what it needs itself.
+    // If nothing is set, each computes the limit of the process of what it needs itself.
     let process = Terse::with(&text("", SECTIONS)).listen("web").listen("cli").listen("origin").start();
     let number = |row: &str| of(&process, row, "slim").parse::<u64>().unwrap();
     let (connections, named) = (number("all/FRONTEND"), number("named/BACKEND"));
@@ -289,7 +291,7 @@ backend unused\n server s 127.0.0.1:9
     drop(process);
 }
 
-/// What the process may have of connections, TLS, pipes and memory, by every word that has a part in it.
+/// Limits of the process for connections, TLS, pipes and memory, by every keyword that has a part in it.
 #[test]
 fn limits_of_the_process_that_are_computed() {
     const WEB: &str = "frontend web\n bind fd@${web}\n default_backend be\n";

@@ -1,4 +1,4 @@
-//! Which server a request goes to, by each algorithm; cookies; what is counted and logged when servers refuse.
+//! The server of a request, by each algorithm; cookies; counters and logs when servers refuse.
 
 use super::compare::{Allowed, Case, compare, compare_counters};
 use Allowed::{Field, Order};
@@ -75,7 +75,7 @@ fn every_key() {
         "source",
     ] {
         for (kind, servers) in [("map-based", WEIGHED), ("consistent", WEIGHED), ("map-based", DOWN), ("consistent", DOWN)] {
-            // Who has no key gets the next in turn, and whose turn it is among equals is nobody's.
+            // Requests without a key get the next server in turn, and the first turn among equals is not defined.
             let requests = if key.starts_with("url_param") || key == "hdr(user-agent)" { USERS } else { MANY };
             cases.push(same(format!("balance {key}\n hash-type {kind}\n {servers}"), requests));
         }
@@ -150,7 +150,7 @@ const ODD_FORMS: &[&str] = &[
     "GET /",
 ];
 
-/// Who has no key gets the next server in turn, and does not move where keys lead.
+/// A request without a key gets the next server in turn, and does not move where keys lead.
 #[test]
 fn odd_keys() {
     let mut cases = Vec::new();
@@ -205,7 +205,7 @@ const ASKS: &[&str] = &[
     "GET /x | Cookie: SRV=c",
 ];
 
-/// Every mode with every word, and what logs say of both cookies.
+/// Every mode with every argument, and both cookies in logs.
 #[test]
 fn cookies_of_every_mode() {
     let log = "log stdout format raw local0\n log-format \"%HM %HU %s %ST %tsc\"";
@@ -240,7 +240,7 @@ fn cookies_of_every_mode() {
     compare(&cases);
 }
 
-/// Dates that have not come for long, that are over, and that say nothing.
+/// Dates that have not come for long, that are over, and that mean nothing.
 #[test]
 fn cookies_with_dates() {
     const DATED: &[&str] = &[
@@ -273,7 +273,7 @@ fn cookies_with_dates() {
     ]);
 }
 
-/// What comes of servers that refuse, are down, or say nothing that is an answer.
+/// Outcomes of servers that refuse, are down, or send something that is no response.
 #[test]
 fn failures_are_counted_and_logged_alike() {
     let log = "log stdout format raw local0\n log-format \"%HM %HU %b/%s %ST %tsc %rc\"";

@@ -1,4 +1,4 @@
-//! The cases, by what they are about.
+//! The cases, by subject.
 
 use super::compare::{Allowed, Case, compare};
 use Allowed::{Field, Order, Plain, Request, Seen};

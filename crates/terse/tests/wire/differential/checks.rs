@@ -1,4 +1,4 @@
-//! What a check makes of an answer: statuses, codes and words of `show stat`, for every kind of check.
+//! Results of checks: statuses, codes and texts of `show stat`, for every kind of check.
 
 use super::support::Terse;
 use super::support::client::Client;
@@ -8,13 +8,14 @@ use super::support::server::{Connection, Server};
 use super::support::until;
 use std::path::{Path, PathBuf};
 
-/// Lines of a backend, and how its server behaves to the one check that it gets: what it reads, in bytes, and what it then says.
+/// Lines of a backend, and the behaviour of its server at the one check that it gets: the number of bytes that it reads, and the
+/// bytes that it then sends.
 struct Case {
     lines: &'static str,
     talk: &'static [(Read, &'static [u8])],
 }
 
-/// What a server waits for.
+/// Input that a server waits for.
 #[derive(Clone, Copy)]
 enum Read {
     /// Nothing: it speaks first.
@@ -53,12 +54,12 @@ fn serve(connection: &mut Connection, talk: &[(Read, &[u8])]) {
             return;
         }
     }
-    // The end, without a reset: what the check has said more is read.
+    // The end, without a reset: further bytes of the check are read.
     connection.finish();
     connection.rest();
 }
 
-/// What `show stat` says of the server once it has been checked. Only one check is made: the next is an hour away.
+/// Returns the columns of `show stat` for the server once it has been checked. Only one check is made: the next is an hour away.
 fn checked(case: &Case, program: Option<&Path>) -> String {
     let talk = case.talk;
     let server = Server::start(move |connection| serve(connection, talk));
@@ -94,7 +95,7 @@ fn compare(cases: &[Case]) {
     let mut differences = Vec::new();
     for case in cases {
         let (mut theirs, mut ours) = (checked(case, Some(&haproxy)), checked(case, None));
-        // What the server has said of itself is shown here, and forgotten there.
+        // The server's own text is shown by one program, and forgotten by the other.
         if case.lines.contains("ldap") || case.lines.contains("mysql") {
             for shown in [&mut theirs, &mut ours] {
                 shown.replace_range(shown.find("last_chk").unwrap()..shown.find("chkfail").unwrap(), "");

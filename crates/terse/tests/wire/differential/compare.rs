@@ -1,4 +1,4 @@
-//! One case through both, and how they differ.
+//! Runs a case through both programs, and finds the differences.
 
 use super::figures;
 use super::server::{seen, start};
@@ -10,13 +10,13 @@ use super::talk::{Exchange, talk};
 use rustix::process::Signal;
 use std::path::Path;
 
-/// A configuration and what is said to it.
+/// A configuration and the requests to it.
 pub(crate) struct Case {
     /// Lines of `listen web`; `{a}` is the address of the first server, and so on. Other sections may follow.
     pub(crate) lines: String,
-    /// What is said: see [`super::talk`].
+    /// Requests: see [`super::talk`].
     pub(crate) requests: &'static [&'static str],
-    /// How terse may differ, each with the reason.
+    /// Differences that terse may have, each with the reason.
     pub(crate) allowed: &'static [(Allowed, &'static str)],
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum Allowed {
     Field(&'static str),
     /// In the order in which servers were chosen, not in how often.
     Order,
-    /// In what comes of this request.
+    /// In the outcome of this request.
     Request(&'static str),
     /// In what servers see of requests whose first line contains this.
     Seen(&'static str),
@@ -41,7 +41,7 @@ impl Case {
     }
 }
 
-/// What one proxy has made of a case.
+/// Outcome of a case with one proxy.
 #[derive(PartialEq, Debug)]
 struct Outcome {
     exchanges: Vec<Exchange>,
@@ -55,7 +55,7 @@ pub(crate) fn compare(cases: &[Case]) {
     compare_with(cases, false);
 }
 
-/// The same, and compares what `show stat` says once all connections have ended.
+/// The same, and compares `show stat` once all connections have ended.
 pub(crate) fn compare_counters(cases: &[Case]) {
     compare_with(cases, true);
 }
@@ -79,7 +79,7 @@ fn compare_with(cases: &[Case], counts: bool) {
     assert!(differences.is_empty(), "{} of {} cases differ\n{}", differences.len(), cases.len(), differences.join("\n"));
 }
 
-/// What comes of a case; what is said of its configuration if it is refused.
+/// Returns the outcome of a case; if its configuration is refused, the message.
 fn run(case: &Case, program: Option<&Path>, counts: bool) -> Result<Outcome, String> {
     let servers = start(3);
     let mut process = prepare(&case.lines, &servers, program).start();
@@ -137,13 +137,13 @@ fn differ(reference: &Outcome, ours: &Outcome, case: &Case) -> Vec<String> {
     found
 }
 
-/// What servers have seen, without what may differ.
+/// Returns the requests that servers have seen, without what may differ.
 fn seen_by(outcome: &Outcome, case: &Case) -> Vec<String> {
     let is_meant =
         |line: &str| case.allowed.iter().any(|(allowed, _)| matches!(allowed, Allowed::Seen(part) if line.contains(part)));
     let mut seen: Vec<String> = outcome.seen.iter().filter(|line| !is_meant(line)).map(|line| in_own_version(line)).collect();
     if case.allows(Allowed::Order) {
-        // How often each was chosen counts, not for what.
+        // The number of times that each was chosen counts, not the requests.
         seen.iter_mut().for_each(|line| line.truncate(1));
         seen.sort();
     }
@@ -183,7 +183,7 @@ fn normal(exchange: &Exchange, case: &Case) -> Exchange {
         })
     });
     if is_page {
-        // Error pages say the same in other words.
+        // Error pages have the same content in other words.
         normal.fields.retain(|(name, _)| name != "content-length");
         normal.body.clear();
     }

@@ -1,4 +1,4 @@
-//! Servers that come and go: agents, what traffic says of them, who follows whom, and what operators say.
+//! Servers that come and go: agents, health observed in traffic, tracking, and orders of operators.
 
 use super::stories::{Story, compare, story};
 
@@ -79,13 +79,13 @@ fn agents_and_checks() {
         with(&["down\n"], ""),
         with(&["drain\n"], ""),
         with(&["50%\n"], "weight 100"),
-        // Nobody is there to be asked.
+        // No agent listens.
         story(
             "server a {a} agent-check agent-port 1 agent-inter 30ms\n server b {b}",
             &["stat web/a agent_status L4CON", "1 GET /x", "1 reads"],
         )
         .but(&[DEAD_AGENT]),
-        // What operators say of agents and checks.
+        // Orders of operators about agents and checks.
         Story {
             agent: &["up\n"],
             ..story(
@@ -103,7 +103,7 @@ fn agents_and_checks() {
     ]);
 }
 
-/// What requests say of a server's health.
+/// A server's health as observed in requests.
 #[test]
 fn observed() {
     const WRONG: &[&str] =
@@ -148,7 +148,7 @@ fn observed() {
         "retries 0\n server a {a} observe layer7 error-limit 1 on-error mark-down",
         &["1 GET /500", "1 reads", "1 GET /x", "1 reads"],
     ));
-    // Connections: checks go where somebody is, requests where nobody is.
+    // Connections: checks go to a port with a listener, requests to one without.
     let port = "port {a_port}";
     for words in ["on-error mark-down", "on-error fail-check", "on-error sudden-death"] {
         stories.push(story(
@@ -163,11 +163,11 @@ fn observed() {
     compare(&stories);
 }
 
-/// What operators say, and who follows whom.
+/// Orders of operators, and servers that track others.
 #[test]
 fn orders() {
     let words = |lines: &str, acts: &[&'static str]| {
-        // The only check is behind it before anything else is done; of two, the second one waits for its turn.
+        // The only check has been made before anything else is done; of two, the second one waits for its turn.
         let first = ["stat other/x check_status L4OK"].iter().filter(|_| !lines.contains("check"));
         let acts = first.chain(acts).copied().collect::<Vec<_>>().leak();
         story(

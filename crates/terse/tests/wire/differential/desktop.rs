@@ -8,7 +8,7 @@ use super::support::server::Server;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// A server that says its name when a client has said something.
+/// A server that sends its name when a client has sent something.
 fn named(name: &'static str) -> Server {
     Server::start(move |connection| {
         if connection.bytes(1).is_some() {
@@ -30,7 +30,7 @@ fn token(address: SocketAddr) -> String {
     format!("msts={}.{}.0000", u32::from_le_bytes(address.ip().octets()), address.port().swap_bytes())
 }
 
-/// Who answers clients with these cookies.
+/// Names of the servers that answer clients with these cookies.
 fn answers(program: Option<&Path>, lines: &str, servers: &[Server], cookies: &[String]) -> Vec<String> {
     let all: String = servers.iter().zip('a'..).map(|(server, name)| format!(" server {name} {}\n", server.address())).collect();
     let defaults = DEFAULTS.replace("mode http", "mode tcp");
@@ -65,14 +65,14 @@ fn desktops_go_where_their_cookies_say() {
         [" persist rdp-cookie\n balance rdp-cookie", " persist rdp-cookie(msts)\n balance first", " balance rdp-cookie(msts)"]
     {
         let (theirs, ours) = (answers(Some(&haproxy), lines, &servers, &cookies), answers(None, lines, &servers, &cookies));
-        // Whose turn it is where nothing is hashed is nobody's.
+        // Where nothing is hashed, the first turn is not defined.
         let counts = |names: &[String]| if lines.contains("rdp-cookie(") { names.to_vec() } else { names[..6].to_vec() };
         assert_eq!(counts(&theirs), counts(&ours), "{lines}");
         if lines.contains("persist") {
             assert_eq!(ours[..6], ["c", "b", "a", "c", "b", "a"], "{lines}");
         }
     }
-    // An empty cookie is no key: who has it gets the next server in turn.
+    // An empty cookie is no key: a client with it gets the next server in turn.
     let cookies = ["mstshash=", "mstshash=", "mstshash=", "MSTSHASH=joe", "mstshash=a;b", "mstshash==", "mstshash=%41"];
     let cookies = cookies.map(str::to_owned);
     for hash in ["map-based", "consistent djb2"] {

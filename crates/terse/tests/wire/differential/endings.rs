@@ -1,8 +1,8 @@
-//! How streams end: every state of HAProxy's log that can be brought about for certain.
+//! Ends of streams: every state of HAProxy's log that can be brought about for certain.
 
 use super::stories::{Story, compare, story};
 
-/// All that a line can say of an end, but for how long heads are.
+/// All fields of a line that tell of an end, except the lengths of heads.
 const SAYS: &str = " log-format \"%b/%s %TR/%Tw/%Tc/%Tr/%Ta %ST %B %ac/%fc/%bc/%sc/%rc %sq/%bq %tsc %CC %CS %{+Q}r\"\n";
 
 /// The same for streams of bytes.
@@ -62,7 +62,7 @@ fn requests() {
     ]);
 }
 
-/// Servers that say nothing, too little, or nonsense; clients that do not wait.
+/// Servers that send nothing, too little, or nonsense; clients that do not wait.
 #[test]
 fn responses() {
     compare(&[
@@ -146,7 +146,7 @@ fn connections() {
     ]);
 }
 
-/// Those who wait for a server that is full.
+/// Requests that wait for a server that is full.
 #[test]
 fn queues() {
     compare(&[
@@ -305,7 +305,7 @@ fn tunnels() {
     ]);
 }
 
-/// Rules on bytes that come piece by piece, and what they keep of them.
+/// Rules on bytes that come piece by piece, and the values that they keep of them.
 #[test]
 fn inspected() {
     const HALVES: &[&str] = &["1 = GET /x HT", "1 = TP/1.1\\r\\nHost: test\\r\\n\\r\\n", "1 reads", "1 leaves"];
@@ -412,7 +412,7 @@ fn lines() {
         "2 reads",
     ];
     const SILENT: &[&str] = &["1 connects", "1 leaves", "stat web/FRONTEND conn_tot 1", "2 = nonsense\\r\\n\\r\\n", "2 reads"];
-    // How grave a line is stands before it.
+    // The severity of a line is at its beginning.
     let graded = |lines: &str, acts| story(format!("no log\n log stdout format short local0\n {lines}\n server a {{a}}"), acts);
     let rules = "http-request deny if { path /deny }\n http-request set-log-level silent if { path /x }\n \
                  http-request set-log-level err if { path /404 }\n capture request header Host len 20\n capture response header X-Server len 3";

@@ -1,8 +1,8 @@
-//! What HAProxy's manual shows with a value: the value stands in a table, and both programs have to come to it. So a mistake that both
-//! share fails too, and words that are newer than the installed HAProxy are held to the manual.
+//! Examples of HAProxy's manual with a value: the value is in a table, and both programs have to come to it. So a mistake that both
+//! share fails too, and keywords that are newer than the installed HAProxy are held to the manual.
 //!
-//! [`values`](VALUES) are expressions, formats, conditions and refusals; [`rules`](RULES) are lines of a proxy with requests and what
-//! becomes of them. The heads of both tables say how a row is written.
+//! [`values`](VALUES) are expressions, formats, conditions and refusals; [`rules`](RULES) are lines of a proxy with requests and
+//! their outcomes. The heads of both tables explain the form of a row.
 
 use super::expressions::word;
 use super::support::Terse;
@@ -17,11 +17,11 @@ use std::path::PathBuf;
 const VALUES: &str = include_str!("examples/values.txt");
 const RULES: &str = include_str!("examples/rules.txt");
 
-/// A program, and what of the tables it is held to.
+/// A program, and the parts of the tables that it is held to.
 struct Program {
     /// `None` for terse.
     path: Option<PathBuf>,
-    /// Whether it has the words of 3.5, which the manual describes.
+    /// True if it has the keywords of 3.5, which the manual describes.
     is_new: bool,
 }
 
@@ -66,16 +66,16 @@ const FILES: &[(&str, &str)] = &[
 
 // ---------------------------------------------------------------- values
 
-/// What stands in a row of the first table.
+/// Kind of a row of the first table.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Kind {
     /// An expression, as it is.
     Expression,
-    /// An expression, as words of the configuration.
+    /// An expression, as arguments of the configuration.
     Words,
-    /// A format, as words of the configuration.
+    /// A format, as arguments of the configuration.
     Format,
-    /// A condition, as words of the configuration.
+    /// A condition, as arguments of the configuration.
     Condition,
     /// A condition of `.if`.
     Preprocessor,
@@ -99,7 +99,7 @@ struct Row {
     value: &'static str,
     request: usize,
     is_new: bool,
-    /// Why terse's value, which stands there, is not HAProxy's.
+    /// Reason why terse's value, which the table has, is not HAProxy's.
     reason: Option<&'static str>,
 }
 
@@ -125,10 +125,10 @@ fn values() -> (Vec<Row>, Vec<&'static str>) {
     (rows, requests)
 }
 
-/// How many values share a field: lines of a configuration have 2048 bytes at most.
+/// Number of values that share a field: lines of a configuration have 2048 bytes at most.
 const IN_ONE_FIELD: usize = 25;
 
-/// What both programs read: the rows, and what shows their values.
+/// Configuration of both programs: the rows, and the rules that show their values.
 fn configuration(rows: &[(usize, &Row)]) -> String {
     let mut text = "global\n nbthread 1\n tune.bufsize 524288\n tune.maxrewrite 262144\n setenv SET one\n presetenv ONE two\n presetenv PRE three\n \
         setenv GONE x\n unsetenv GONE\ndefaults\n mode http\n timeout client 15s\n \
@@ -151,7 +151,7 @@ fn configuration(rows: &[(usize, &Row)]) -> String {
     text + " http-request return status 200\n"
 }
 
-/// What comes of those rows that are evaluated in one process. What is refused has no value, and is left out of it.
+/// Evaluates the rows whose values one process can find. A row that is refused has no value, and is left out of it.
 fn evaluated(program: &Program, mut rows: Vec<(usize, &Row)>, requests: &[&str]) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let text = loop {
@@ -196,21 +196,21 @@ const VARIABLES: &str = r#"
  http-request set-var(txn.port) int(8080)
 "#;
 
-/// Bytes behind hexadecimal digits, and the dot that tells an empty text from none.
+/// Bytes of hexadecimal digits, without the dot that tells an empty text from none.
 fn shown_as(digits: &str) -> String {
     let Some(digits) = digits.strip_suffix("2E") else { return "(none)".into() };
     let byte = |two: &[u8]| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap();
     let bytes: Vec<u8> = digits.as_bytes().chunks(2).map(byte).collect();
-    // As it stands in the table: an empty value would not be seen there.
+    // In the table's form: an empty value would not be seen there.
     if bytes.is_empty() { "(empty)".into() } else { plain(&bytes) }
 }
 
-/// Bytes as they stand in a table: escaped where they are not printable.
+/// Bytes in the table's form: escaped where they are not printable.
 fn plain(bytes: &[u8]) -> String {
     bytes.escape_ascii().to_string().replace("\\\"", "\"").replace("\\'", "'")
 }
 
-/// A request as a row writes it: its first line, fields behind ` | `, a body behind ` || `.
+/// A request in a row's form: its first line, fields after ` | `, a body after ` || `.
 fn message(request: &str) -> Vec<u8> {
     let (head, body) = request.split_once(" || ").map_or((request, None), |(head, body)| (head, Some(body)));
     let mut lines = head.split(" | ");
@@ -225,18 +225,18 @@ fn message(request: &str) -> Vec<u8> {
     format!("{text}\r\n{}", body.unwrap_or_default()).into_bytes()
 }
 
-/// The line that something is said of.
+/// The line that a message is about.
 fn line_of<'a>(said: &str, text: &'a str) -> Option<&'a str> {
     let number: usize = said.split(['[', ']', ':']).find_map(|part| part.trim().parse().ok().filter(|n| *n > 0))?;
     text.lines().nth(number - 1)
 }
 
-/// What is wrong, with the lines it is said of.
+/// Messages, with the lines that they are about.
 fn refusals(stderr: &str, text: &str) -> String {
     stderr.lines().map(|line| format!("{line}\n        {}\n", line_of(line, text).unwrap_or_default())).collect()
 }
 
-/// Which conditions of `.if` hold, all in one file. One that is not understood makes the others so, too.
+/// Conditions of `.if` that hold, all in one file. If a condition is not understood, the others are not either.
 fn preprocessed(program: &Program, rows: &[(usize, &Row)]) -> Vec<(usize, String)> {
     let lines = rows.iter().map(|(i, row)| format!(".if {}\n.warning \"row {i} holds\"\n.endif\n", row.text));
     let said = program.prepare(&format!("global\n{}", lines.collect::<String>())).arg(&["-c"]).run();
@@ -248,7 +248,7 @@ fn preprocessed(program: &Program, rows: &[(usize, &Row)]) -> Vec<(usize, String
     rows.iter().map(|(i, _)| (*i, of_row(*i).to_owned())).collect()
 }
 
-/// Whether a line is refused, which says nothing of those beside it.
+/// Returns whether a line is refused, independently of its neighbours.
 fn refused(program: &Program, row: &Row) -> String {
     let text = format!(
         "defaults\n mode http\n timeout client 1s\n timeout server 1s\n timeout connect 1s\nlisten x\n bind unix@${{dir}}/x\n {}\n",
@@ -288,13 +288,13 @@ fn values_are_as_the_manual_shows_them() {
 
 // ----------------------------------------------------------------- rules
 
-/// Lines of a proxy, with requests and what becomes of them.
+/// Lines of a proxy, with requests and their outcomes.
 #[derive(Default)]
 struct Example {
     is_new: bool,
     reason: Option<&'static str>,
     lines: Vec<&'static str>,
-    /// Each request with what is expected of it.
+    /// Each request with its expected outcome.
     asked: Vec<(&'static str, Vec<&'static str>)>,
     /// Lines of the log, and after `~` ends of lines.
     logged: Vec<&'static str>,
@@ -326,7 +326,7 @@ fn examples() -> Vec<Example> {
     examples
 }
 
-/// Whether what has come of a request is what the row says.
+/// True if the outcome of a request is the one that the row has.
 fn holds(expected: &str, response: &Response, seen: &[Request]) -> bool {
     let fields = |side: char| match side {
         '<' => response.fields.clone(),
@@ -354,7 +354,7 @@ fn holds(expected: &str, response: &Response, seen: &[Request]) -> bool {
     }
 }
 
-/// Runs the examples through a program; what does not hold, by example.
+/// Runs the examples through a program; returns the failures by example.
 fn performed(program: &Program, examples: &[(usize, &Example)]) -> Vec<(usize, String)> {
     let server = Server::answering(|request| {
         let fields: String = request.every("answer").map(|field| format!("{field}\r\n")).collect();

@@ -1,11 +1,12 @@
-//! Expressions, converters, conditions and formats through both programs: every line of the tables in `expressions/` is evaluated on
-//! each request of [`REQUESTS`], or on each of the connections over TLS, and must come to the same value, in the same type. Every
-//! fetch and converter that HAProxy has stands in one of them, but for [`EXCEPTIONS`].
+//! Expressions, converters, conditions and formats through both programs: every line of the tables in `expressions/` is evaluated
+//! on each request of [`REQUESTS`], or on each of the connections over TLS, and must come to the same value, in the same type.
+//! Every fetch and converter of HAProxy is in one of them, except [`EXCEPTIONS`].
 //!
 //! One process of each program gets all of it in one file. A value goes into a variable where it is found, and leaves in a field of
 //! the response: its text and its bytes, in hexadecimal digits, so that blanks, control characters and types count.
 //!
-//! `~` in a table says why terse differs in the case below it; such a case must differ, so that no reason outlives its cause.
+//! `~` in a table gives the reason why terse differs in the case below it; such a case must differ, so that no reason outlives its
+//! cause.
 
 use super::certificates::{self, Pair, authority, signed};
 use super::secure::Ask;
@@ -21,7 +22,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr};
 use std::path::{Path, PathBuf};
 
-/// What stands in a table: expressions as they are, the others as words of the configuration.
+/// Kind of a table: expressions as they are, the others as arguments of the configuration.
 #[derive(Clone, Copy)]
 enum Kind {
     Expression,
@@ -31,7 +32,7 @@ enum Kind {
     Field,
 }
 
-/// A table of cases, and the frontend and the rules in which they stand.
+/// A table of cases, and the frontend and the rules that they are for.
 struct Table {
     name: &'static str,
     text: &'static str,
@@ -52,7 +53,7 @@ const SECURE: &str = "secure";
 /// The rules of the frontend in mode tcp.
 const BYTES: &str = "tcp-request content";
 
-/// The text of a table, and where it stands.
+/// The text of a table, and its frontend and rules.
 macro_rules! table {
     ($name:literal, $frontend:expr, $rules:expr, $kind:ident) => {
         Table {
@@ -79,17 +80,17 @@ const TABLES: &[Table] = &[
     table!("tls", SECURE, "http-response", Expression),
 ];
 
-/// One line of a table.
+/// A line of a table.
 struct Case {
-    /// The words.
+    /// The arguments.
     text: &'static str,
-    /// Why terse differs.
+    /// Reason why terse differs.
     reason: Option<&'static str>,
-    /// The rules it stands in.
+    /// The table with the rules that it is in.
     table: &'static Table,
 }
 
-/// Its own number of words in the file, from which the fields of its values have their names.
+/// Cases with their numbers in the file, from which the fields of their values have their names.
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for table in TABLES {
@@ -104,7 +105,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// What both programs read: the variables that cases use, the cases, and what shows their values.
+/// Configuration of both programs: the variables that cases use, the cases, and the rules that show their values.
 fn configuration(cases: &[Case], server: &Server) -> String {
     let mut text = format!(
         "global\n nbthread 1\n tune.bufsize 524288\n tune.maxrewrite 262144\n tune.ssl.capture-buffer-size 400\n tune.ssl.keylog on\n{}\
@@ -166,7 +167,7 @@ fn configuration(cases: &[Case], server: &Server) -> String {
     text
 }
 
-/// The text as one word of a line.
+/// The text as one argument of a line.
 pub(crate) fn word(text: &str) -> String {
     let escape = |c: char| if " \"'\\#".contains(c) { format!("\\{c}") } else { c.to_string() };
     text.chars().map(escape).collect()
@@ -224,7 +225,7 @@ const FILES: &[(&str, &str)] = &[
     ("networks-addresses", "127.0.0.0/8 192.0.2.1\n192.0.2.0/24 2001:db8::2\n"),
 ];
 
-/// What is asked.
+/// Requests that every case is evaluated on.
 const REQUESTS: &[&str] = &[
     "GET / HTTP/1.1\r\nHost: example.com\r\n\r\n",
     "GET /a HTTP/1.1\r\nHost: Example.COM:8080\r\n\r\n",
@@ -258,7 +259,7 @@ const ANSWER: &str = "HTTP/1.1 203 Fine\r\nServer: test\r\nX-List: a, b ,,c\r\nX
 /// The same with a body, which a request for the head alone does not get.
 const ANSWER_BODY: &str = "\x02fine";
 
-/// How many values share a field: lines of a configuration have 2048 bytes at most.
+/// Number of values that share a field: lines of a configuration have 2048 bytes at most.
 const IN_ONE_FIELD: usize = 25;
 
 /// The text and the bytes of a value; `None` when there is none.
@@ -266,11 +267,11 @@ fn value(response: &Response, i: usize) -> Option<(String, String)> {
     let first = i / IN_ONE_FIELD * IN_ONE_FIELD;
     let field = response.field(&format!("values-{first}")).unwrap();
     let (text, bytes) = field.split(';').nth(i - first).unwrap().split_once(':').unwrap();
-    // The dot behind the text tells an empty one from none.
+    // The dot after the text tells an empty one from none.
     text.strip_suffix("2E").map(|text| (shown(text), shown(bytes)))
 }
 
-/// Bytes behind hexadecimal digits, for people.
+/// Bytes of hexadecimal digits, for people.
 fn shown(digits: &str) -> String {
     let bytes: Vec<u8> =
         digits.as_bytes().chunks(2).filter_map(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok()).collect();
@@ -298,7 +299,7 @@ impl Keys {
     }
 }
 
-/// What came back.
+/// Response.
 struct Answer {
     frontend: &'static str,
     asked: String,
@@ -337,7 +338,7 @@ fn run(cases: &[Case], keys: &Keys, program: Option<&Path>) -> Vec<Answer> {
             let mut client = Client::connect(process.address(frontend));
             client.send(bytes.as_bytes());
             let response = client.response(request.split(' ').next().unwrap());
-            // What counts connections must not find this one beside the next.
+            // Counters of connections must not find this one beside the next.
             let _ = client.stream().shutdown(Shutdown::Write);
             client.rest();
             add(frontend, request, response, &mut process);
@@ -369,7 +370,7 @@ fn over_tls(ask: &Ask<'_>, address: SocketAddr) -> Response {
     Response { status, fields: fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(), ..Response::default() }
 }
 
-/// What is wrong, with the lines it is said of.
+/// Messages, with the lines that they are about.
 fn refusals(stderr: &str, text: &str) -> String {
     let of_line = |line: &str| {
         let number: usize = line.split(['[', ']', ':']).find_map(|part| part.trim().parse().ok().filter(|n| *n > 0))?;
@@ -383,7 +384,7 @@ fn haproxy() -> Option<PathBuf> {
     std::env::var_os("HAPROXY").map(Into::into).or_else(|| find("haproxy"))
 }
 
-/// How many differences of a case are told.
+/// Number of differences of a case that are printed.
 const SHOWN: usize = 3;
 
 #[test]
@@ -415,7 +416,7 @@ fn expressions_come_to_the_same_values() {
     assert!(cases.len() > 300 && meant * 20 < cases.len(), "{meant} of {} cases differ on purpose", cases.len());
 }
 
-/// What HAProxy has and no case shows, and why.
+/// Fetches and converters of HAProxy that no case shows, and the reasons.
 const EXCEPTIONS: &[(&[&str], &str)] = &[
     (&["fcgi.docroot", "fcgi.index"], "FastCGI is not spoken"),
     (&["ssl_bc_npn", "ssl_fc_npn"], "NPN is not spoken: ALPN took its place"),
@@ -443,12 +444,12 @@ const EXCEPTIONS: &[(&[&str], &str)] = &[
 fn listed(haproxy: &PathBuf, option: &str) -> BTreeSet<String> {
     let said = super::support::program::run(haproxy, &[option, "-q", "-c", "-f", "/dev/null"]).stdout;
     let lines = said.lines().filter(|line| !line.starts_with('#'));
-    // Before the names of what is fetched stand the places where they may, in brackets.
+    // Before the names of fetches, the places where they may be used are in brackets.
     let described = lines.map(|line| line.strip_prefix('[').and_then(|line| line.split_once(']')).map_or(line, |(_, name)| name));
     described.filter_map(|line| line.split(['(', ':']).next()).map(|name| name.trim().to_owned()).collect()
 }
 
-/// The names in an expression: what is fetched, and its converters.
+/// The names in an expression: the fetch, and its converters.
 fn names(expression: &str) -> Vec<&str> {
     let (mut names, mut start, mut depth, mut quote, mut is_escaped) = (Vec::new(), 0, 0, None, false);
     for (i, c) in expression.char_indices() {
@@ -470,13 +471,13 @@ fn names(expression: &str) -> Vec<&str> {
     names.iter().map(|name| name.split('(').next().unwrap_or_default()).collect()
 }
 
-/// What is fetched, for each name that HAProxy has and a case shows: with arguments that it takes.
+/// A fetch, for each name that HAProxy has and a case shows: with arguments that it takes.
 pub(crate) fn examples(haproxy: &PathBuf) -> BTreeMap<String, String> {
     let known = listed(haproxy, "-dKsmp");
     let mut examples = BTreeMap::new();
     for case in cases().iter().filter(|case| matches!(case.table.kind, Kind::Expression)) {
         let fetched = names(case.text)[0];
-        // What follows the name in parentheses, and no converter.
+        // The parentheses after the name, and no converter.
         let behind = &case.text[fetched.len()..];
         let (mut depth, mut quote) = (0, None);
         let end = behind.find(|c| {

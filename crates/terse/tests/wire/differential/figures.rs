@@ -1,16 +1,16 @@
-//! What `show stat` says, but for what depends on time, on ports, and on how heads are counted.
+//! Columns of `show stat`, except those that depend on time, on ports, and on how heads are counted.
 
 use super::support::client::Client;
 use super::support::{Terse, until};
 
-/// What the stats socket answers to a command.
+/// Returns the answer of the stats socket to a command.
 pub(crate) fn command(process: &Terse, command: &str) -> String {
     let mut client = Client::connect(process.address("cli"));
     client.send(format!("{command}\n"));
     String::from_utf8(client.rest()).unwrap()
 }
 
-/// What a stick table has counted under its keys, once no stream is counted on.
+/// Returns the counters of a stick table under its keys, once no stream is counted on.
 pub(crate) fn counts(process: &Terse, name: &str) -> String {
     rows(process);
     let text = command(process, &format!("show table {name}"));
@@ -46,10 +46,10 @@ fn values(line: &str) -> Vec<String> {
     values
 }
 
-/// How the status of a check begins that is being made.
+/// Beginning of the status of a running check.
 const RUNS: &str = "* ";
 
-/// One value; empty where there is none.
+/// Returns a value; empty where there is none.
 pub(crate) fn of(process: &Terse, row: &str, column: &str) -> String {
     let cells = table(process).into_iter().find(|(name, _)| name == row).map(|(_, cells)| cells).unwrap_or_default();
     cells.into_iter().find(|(name, _)| name == column).map(|(_, value)| value).unwrap_or_default()

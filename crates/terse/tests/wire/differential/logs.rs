@@ -1,5 +1,5 @@
-//! What both write to their logs, without what no two runs share: times, ports, process numbers, and how many connections there are
-//! while the one before is being closed.
+//! Log lines of both programs, without the parts that no two runs share: times, ports, process numbers, and the number of
+//! connections while the one before is being closed.
 
 use super::compare::{Case, compare};
 
@@ -125,7 +125,7 @@ fn flags_in_fields_and_urls() {
     compare(&[Case { lines: lines.into(), requests, allowed: &[] }]);
 }
 
-/// What answers of our own look like in logs, and whether the connection goes on behind them.
+/// Log lines of responses that the proxy makes itself, and whether the connection goes on after them.
 #[test]
 fn answers_of_our_own() {
     let rules = " http-request return status 200 if { path /return }
@@ -188,7 +188,7 @@ backend own
     ]);
 }
 
-/// What becomes of clients that are bound to a server which refuses, and of pages that stand for an error.
+/// Clients that are bound to a server which refuses, and pages that replace an error.
 #[test]
 fn persistence_and_pages() {
     let refusing = "server dead 127.0.0.1:1 cookie dead";

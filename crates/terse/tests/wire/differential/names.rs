@@ -1,4 +1,5 @@
-//! The same answers of a name server to HAProxy and to terse: which server gets what, with which weight, and when it loses it.
+//! The same answers of a name server to HAProxy and to terse: the servers that get an address, with their weights, and the time
+//! when they lose it.
 
 use super::support::Terse;
 use super::support::dns::{A, AAAA, NameServer, Record, SRV, Said, Zone};
@@ -7,7 +8,7 @@ use super::support::proxy::DEFAULTS;
 use super::support::until;
 use std::path::PathBuf;
 
-/// A process and the name server that it alone asks; all name servers say the same.
+/// A process and the name server that it alone asks; all name servers give the same answers.
 struct Side {
     process: Terse,
     dns: NameServer,
@@ -20,7 +21,7 @@ struct Sides {
 }
 
 impl Sides {
-    /// Starts both with these lines in the section `dns`, and these sections behind it; `None` where HAProxy is not installed.
+    /// Starts both with these lines in the section `dns`, followed by these sections; `None` where HAProxy is not installed.
     fn start(zone: &Zone, hold: &str, sections: &str) -> Option<Sides> {
         let haproxy: PathBuf = std::env::var_os("HAPROXY").map(Into::into).or_else(|| find("haproxy"))?;
         let side = |program: Option<&PathBuf>| {
@@ -42,12 +43,12 @@ impl Sides {
         Some(Sides { zone: zone.clone(), sides: [side(Some(&haproxy)), side(None)] })
     }
 
-    /// Lets the name servers say something else.
+    /// Changes an answer of the name servers.
     fn say(&self, name: &str, kind: u16, said: Said) {
         self.zone.lock().unwrap().insert((name.to_owned(), kind), said);
     }
 
-    /// Waits until both have asked for a name so many times more: what was said before has been taken then.
+    /// Waits until both have asked for a name four more times: earlier answers have been taken then.
     fn ask(&self, name: &str, kind: u16) {
         for side in &self.sides {
             let before = side.dns.count(name, kind);
@@ -76,7 +77,7 @@ impl Side {
         let rows = table.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_digit())).skip(1);
         let shown = |line: &str| {
             let words: Vec<&str> = line.split(' ').collect();
-            // A port of a server without an address is nobody's.
+            // A port of a server without an address means nothing.
             let port = if words[4] == "-" { "-" } else { words[18] };
             let state = if words[6].parse::<u8>().unwrap_or(0) & RESOLUTION != 0 { "lost" } else { "up" };
             format!("{} {} {port} {} {state}", words[3], words[4], words[7])
@@ -85,14 +86,14 @@ impl Side {
     }
 }
 
-/// What the columns of a file of states say of names, in order: `srv_admin_state srv_fqdn srvrecord`.
+/// Columns of a file of states that concern names, in order: `srv_admin_state srv_fqdn srvrecord`.
 fn names(side: &Side) -> Vec<String> {
     let table = side.process.command("show servers state app");
     let rows = table.lines().map(|line| line.split(' ').collect::<Vec<_>>()).filter(|words| words.get(1) == Some(&"app"));
     rows.map(|words| format!("{} {} {}", words[6], words[17], words[19])).collect()
 }
 
-/// The flag of `srv_admin_state` that says that a name has no address.
+/// The flag of `srv_admin_state` for a name that has no address.
 const RESOLUTION: u8 = 0x20;
 
 fn zone() -> Zone {
@@ -118,7 +119,7 @@ fn places(list: &[(&str, u16, u16, &str)]) -> Said {
 
 const SERVICE: &str = "_app._tcp.test";
 
-/// What the side of HAProxy has is what terse has to have; `wanted` keeps the test honest about both.
+/// The outcome of HAProxy is the one that terse has to have; `wanted` keeps the test honest about both.
 #[test]
 fn places_of_a_service_go_to_the_same_servers() {
     let zone = zone();

@@ -19,7 +19,7 @@ struct Origin {
 }
 
 impl Origin {
-    /// Starts a program with a configuration in which `{folder}` and `{address}` stand for its own.
+    /// Starts a program with a configuration in which `{folder}` and `{address}` are replaced by its own.
     fn start(name: &str, words: &[&str], configuration: &str) -> Option<Origin> {
         let program = find(name)?;
         let folder = tempfile::Builder::new().prefix("o").tempdir_in("/tmp").unwrap();
@@ -85,7 +85,7 @@ fn plain(response: &Response) -> Vec<u8> {
     if response.field("content-encoding") == Some("gzip") { gunzip(&response.body) } else { response.body.clone() }
 }
 
-/// What holds for files behind any server.
+/// Files on any server.
 fn files(origin: &Origin, lines: &str) {
     origin.write("page.html", &page(1));
     let terse = origin.proxy(lines);
@@ -101,7 +101,7 @@ fn files(origin: &Origin, lines: &str) {
     assert_eq!((image.status, image.field("content-encoding")), (200, None));
     assert_eq!(client.get("/none", &[gzip]).status, 404);
 
-    // What either client holds is current, until it is not.
+    // The response that either client holds is current, until it is not.
     let tag = |response: &Response| response.field("etag").unwrap().to_owned();
     for (held, accepts) in [(&whole, &[][..]), (&coded, &[gzip])] {
         let mut asked = |name: &str, value: &str| client.get("/page.html", &[accepts, &[(name, value)]].concat());
@@ -114,7 +114,7 @@ fn files(origin: &Origin, lines: &str) {
         let part = client.get("/page.html", &[("Range", "bytes=1000-"), ("If-Range", &strong)]);
         assert_eq!((part.status, part.body.as_slice()), (206, &page(1)[1000..]));
     }
-    // Nobody goes on in one coding with what was begun in another.
+    // No client goes on in one coding after it has begun in another.
     let part = client.get("/page.html", &[gzip, ("Range", "bytes=100-"), ("If-Range", &tag(&coded))]);
     let joined = [&coded.body[..100.min(coded.body.len())], &part.body].concat();
     assert!(part.status == 200 && plain(&part) == page(1) || part.status == 206 && joined == coded.body, "{:?}", part.fields);
@@ -196,7 +196,7 @@ fn curl_as_the_client() {
     terse.end();
 }
 
-/// curl says that it takes all it can, gzip first; the operator's order decides.
+/// curl sends that it takes all it can, gzip first; the operator's order decides.
 #[test]
 fn curl_takes_zstd_and_brotli() {
     let (Some(curl), Some(origin)) = (curl(), Origin::nginx("gzip off;")) else { return };

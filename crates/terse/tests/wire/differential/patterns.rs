@@ -1,4 +1,4 @@
-//! Conditions and maps: what matches what, by every method, from lines and from files.
+//! Conditions and maps: matches by every method, from lines and from files.
 
 use super::compare::{Case, compare};
 use std::path::Path;
@@ -176,10 +176,11 @@ const FILES: &[(&str, &str)] = &[
     ("gateways", "10.0.0.0/8 10.0.0.1\n192.168.0.0/16 2001:db8::1\n"),
 ];
 
-/// How many of them one configuration holds: HAProxy's limit of fields is 101.
+/// Number of them in one configuration: HAProxy's limit of fields is 101.
 const FIELDS: usize = 40;
 
-/// HAProxy's cache of look-ups confuses methods that read one file: `map_sub` gives what `map_end` has found for the same text.
+/// HAProxy's cache of look-ups confuses methods that read one file: `map_sub` returns the value that `map_end` has found for the
+/// same text.
 const NO_CACHE: &str = "global\n tune.pattern.cache-size 0\n";
 
 #[test]

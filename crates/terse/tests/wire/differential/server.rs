@@ -1,4 +1,4 @@
-//! The servers behind both proxies: what they answer depends on the path alone, and who they are.
+//! The servers of both proxies: their responses depend on the path and on their names alone.
 
 use super::support::server::{Connection, Request, Server};
 use super::talk::normal;
@@ -23,7 +23,7 @@ fn serve(connection: &mut Connection, name: char) {
     }
 }
 
-/// What is answered to a path.
+/// Response to a path.
 pub(crate) fn answer(request: &Request, path: &str, name: char) -> Vec<u8> {
     let is_head = request.method == "HEAD";
     let message = |status: &str, fields: &str, body: &str| {
@@ -64,7 +64,7 @@ pub(crate) fn answer(request: &Request, path: &str, name: char) -> Vec<u8> {
     }
 }
 
-/// What servers have seen: of each request, in the order of arrival at each, who, the first line, the fields and the body.
+/// Requests that servers have seen, in the order of arrival at each: the server, the first line, the fields and the body.
 pub(crate) fn seen(servers: &[Server]) -> Vec<String> {
     servers
         .iter()

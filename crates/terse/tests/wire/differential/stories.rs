@@ -1,11 +1,11 @@
-//! What clients, servers and operators do, one act after the other, and what both proxies make of it: what clients get, what is logged of
-//! streams and of servers, and what `show stat` counts.
+//! Actions of clients, servers and operators, one after the other, through both proxies: the responses to clients, the log's lines
+//! about streams and servers, and the counters of `show stat`.
 //!
-//! An act is one line of text. `1 GET /x` is a request of client 1, who connects if it has not; `1 POST /x abc` has a body, `1 = bytes` sends
-//! what it says. `1 reads` takes the answer, `1 heads` its head, `1 leaves` closes, `1 shuts` closes its half, `1 breaks` resets. `seen a 2` waits until server `a`
-//! has read two requests, `go a` lets it answer one that it holds, `kill a` and `revive a` end and restore it. `stat web/a status UP` waits
-//! until `show stat` says so, `line ... ` until the log has it, `cli ...` is an operator's command, `table web` tells
-//! what a stick table has counted once all clients have left.
+//! An act is one line of text. `1 GET /x` is a request of client 1, which connects if it has not; `1 POST /x abc` has a body, `1 =
+//! bytes` sends these bytes. `1 reads` takes the answer, `1 heads` its head, `1 leaves` closes, `1 shuts` closes its half, `1
+//! breaks` resets. `seen a 2` waits until server `a` has read two requests, `go a` lets it answer one that it holds, `kill a` and
+//! `revive a` end and restore it. `stat web/a status UP` waits until `show stat` has that, `line ... ` until the log has it. `cli
+//! ...` is an operator's command; `table web` prints the counters of a stick table once all clients have left.
 
 use super::compare::lines_differ;
 use super::figures;
@@ -25,13 +25,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A configuration, and what happens.
+/// A configuration, and the acts.
 pub(crate) struct Story {
     /// Lines of `listen web`; `{a}` is the address of the first server, `{dead}` one that refuses, `{deaf}` one that never accepts. Other
     /// sections may follow.
     pub(crate) lines: String,
     pub(crate) acts: &'static [&'static str],
-    /// What the agent at port `{agent}` says, one answer after the other; the last one for ever.
+    /// Answers of the agent at port `{agent}`, one after the other; the last one for ever.
     pub(crate) agent: &'static [&'static str],
     /// Parts of lines, and columns, that may differ, each with the reason.
     pub(crate) allowed: &'static [(&'static str, &'static str)],
@@ -47,7 +47,7 @@ impl Story {
     }
 }
 
-/// What one proxy has made of a story.
+/// Outcome of a story with one proxy.
 #[derive(Default)]
 struct Outcome {
     said: Vec<String>,
@@ -56,7 +56,7 @@ struct Outcome {
     counters: Vec<String>,
 }
 
-/// How often a story is played that differs.
+/// Number of times that a story with a difference is played.
 const TRIES: usize = 3;
 
 /// Plays stories with both; fails with all differences.
@@ -70,8 +70,8 @@ pub(crate) fn compare(stories: &[Story]) {
     let mut differences = Vec::new();
     for story in stories {
         let Some(first) = difference(story, &haproxy) else { continue };
-        // Another test's late client, or its check of a server that has ended, may come to a port that was just given to this one: what
-        // differs, differs again.
+        // Another test's late client, or its check of a server that has ended, may come to a port that was just given to this one:
+        // a true difference appears again.
         match (1..TRIES).find_map(|_| difference(story, &haproxy).is_none().then_some(())) {
             None => differences.push(first),
             Some(()) => drop(writeln!(std::io::stderr(), "differed, and not again: {first}")),
@@ -80,7 +80,7 @@ pub(crate) fn compare(stories: &[Story]) {
     assert!(differences.is_empty(), "{} of {} stories differ\n{}", differences.len(), stories.len(), differences.join("\n"));
 }
 
-/// How a story's outcome differs between the two.
+/// Returns the differences between the two outcomes of a story.
 fn difference(story: &Story, haproxy: &Path) -> Option<String> {
     let told =
         |found: &[String]| format!("{}\n  {:?} {:?}\n    {}", story.lines.trim(), story.acts, story.agent, found.join("\n    "));
@@ -112,7 +112,7 @@ struct Held {
     go: Sender<()>,
 }
 
-/// What comes of a story, or why it does not come to its end.
+/// Returns the outcome of a story, or the reason why it does not come to its end.
 fn play(story: &Story, program: Option<&Path>) -> Result<Outcome, String> {
     let played = std::panic::catch_unwind(|| {
         let mut stage = Stage::open(story, program);
@@ -132,7 +132,7 @@ struct Stage {
     servers: Vec<Held>,
     agent: Server,
     clients: BTreeMap<u32, Client>,
-    /// Connections of nobody, which fill the queue of an address.
+    /// Connections that belong to no client, which fill the queue of an address.
     _crowd: Vec<socket2::Socket>,
     said: Vec<String>,
     text: String,
@@ -227,7 +227,7 @@ impl Stage {
 
     fn client(&mut self, number: u32, what: &str) {
         if what == "leaves" {
-            // One whose connection has been closed has left: it does not come again to do so.
+            // A client whose connection has been closed has left: it does not come again to do so.
             self.clients.remove(&number);
             return;
         }
@@ -287,18 +287,18 @@ impl Stage {
     }
 }
 
-/// How lines about servers begin.
+/// Beginnings of lines about servers.
 const EVENTS: &[&str] = &["Server ", "Backup Server ", "Health check ", "Agent check ", "proxy ", "backend "];
 
 fn rest(client: &mut Client) -> Vec<u8> {
     use std::io::Read;
     let mut bytes = Vec::new();
-    // A reset behind the last byte is an end like another.
+    // A reset after the last byte is an end like another.
     let _ = client.stream().read_to_end(&mut bytes);
     bytes
 }
 
-/// An address where nobody accepts: its queue is full, so that connecting takes for ever.
+/// An address where no connection is accepted: its queue is full, so that connecting takes for ever.
 fn deaf() -> (Vec<socket2::Socket>, String) {
     use socket2::{Domain, Socket, Type};
     let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
@@ -306,7 +306,7 @@ fn deaf() -> (Vec<socket2::Socket>, String) {
     listener.listen(0).unwrap();
     let address = listener.local_addr().unwrap();
     let mut sockets = vec![listener];
-    // One more than fit: what comes now is not answered.
+    // One more than fit: a connection that comes now is not answered.
     for _ in 0..3 {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.set_nonblocking(true).unwrap();
@@ -320,7 +320,7 @@ fn unescaped(text: &str) -> String {
     text.replace("\\r", "\r").replace("\\n", "\n")
 }
 
-/// What servers do, by the last part of the path.
+/// Actions of servers, by the last part of the path.
 fn serve(connection: &mut Connection, name: char, wait: &Mutex<Receiver<()>>) {
     const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n";
     loop {
@@ -418,8 +418,8 @@ fn serve(connection: &mut Connection, name: char, wait: &Mutex<Receiver<()>>) {
 /// More than all buffers on the way hold.
 const BIG: usize = 32 << 20;
 
-/// A line without what no two runs share: ports, dates, times, how many connections there are (also to a server whose slot has passed
-/// on to the next one already), how long heads are.
+/// A line without the parts that no two runs share: ports, dates, times, the number of connections (also to a server whose slot has
+/// passed on to the next one already), the lengths of heads.
 pub(crate) fn normal(line: &str) -> String {
     let mut numbers = 0;
     let (mut is_status, mut is_length) = (false, false);
@@ -471,7 +471,7 @@ fn without_port(word: &str) -> String {
     without_number(word, "127.0.0.1:")
 }
 
-/// The same, `N` in the place of the number that stands behind some text.
+/// The same, `N` in place of the number after some text.
 fn without_number(line: &str, behind: &str) -> String {
     match line.find(behind).map(|at| at + behind.len()) {
         Some(at) => format!("{}N{}", &line[..at], line[at..].trim_start_matches(|byte: char| byte.is_ascii_digit())),

@@ -3,12 +3,12 @@
 
 use super::stories::{Story, compare, story};
 
-/// All that a line says of an end and its status, and a table that counts requests, errors and failures.
+/// All fields of a line that tell of an end and its status, and a table that counts requests, errors and failures.
 const SAYS: &str = " log-format \"%b/%s %TR/%Tw/%Tc/%Tr/%Ta %ST %B %ac/%fc/%bc/%sc/%rc %sq/%bq %tsc %{+Q}r\"\n \
                     stick-table type ip size 10 expire 1h store http_req_cnt,http_err_cnt,http_fail_cnt\n \
                     tcp-request connection track-sc0 src\n";
 
-/// What stands in the place of the built-in pages.
+/// Replacements of the built-in pages.
 const PAGES: [&str; 3] =
     ["", "errorfile {status} /dev/null\n", "http-error status {status} content-type text/plain string replaced\n"];
 
@@ -28,7 +28,7 @@ const FAILS: &[(&str, &str)] = &[("http_fail_cnt=", "2.6 counts only those befor
 
 const BREAKS: &[(&str, &str)] = &[("D-- ", "a message that breaks the protocol is `P`, as in 3.5")];
 
-/// Bodies of requests that break the protocol: 2.6 reads what has come before it looks at the head.
+/// Bodies of requests that break the protocol: 2.6 reads the bytes that have come before it looks at the head.
 const JUDGED_LATER: &[(&str, &str)] = &[
     ("web/", "the head was whole: the line says whose request it was"),
     ("R-- ", "the head was whole: the line says whose request it was"),

@@ -1,4 +1,4 @@
-//! Stick tables: what is counted, read, purged, and which server is found again.
+//! Stick tables: counting, reading, purging, and stickiness to servers.
 
 use super::compare::{Allowed, Case, compare};
 use Allowed::Order;

@@ -1,7 +1,7 @@
-//! What is said to a proxy, and what comes back.
+//! Requests to a proxy, and the responses.
 //!
-//! A request is one line of text: `GET /path | Name: value | Name: value || body`. `1.0` in front makes it one of HTTP/1.0, `~` begins
-//! a new connection, and `RAW ` stands before bytes that are sent as they are.
+//! A request is one line of text: `GET /path | Name: value | Name: value || body`. `1.0` in front makes it one of HTTP/1.0, `~`
+//! begins a new connection, and `RAW ` is before bytes that are sent as they are.
 
 use super::support::client::{Client, Response};
 use super::support::gzip::gunzip;
@@ -10,10 +10,10 @@ use std::io::ErrorKind;
 use std::net::{Shutdown, SocketAddr};
 use std::time::Duration;
 
-/// What came back for one request.
+/// Response to one request.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Exchange {
-    /// What was said, for people.
+    /// The request, for people.
     pub(crate) request: String,
     /// Interim responses: their status lines.
     pub(crate) interim: Vec<String>,
@@ -23,11 +23,11 @@ pub(crate) struct Exchange {
     pub(crate) fields: Vec<(String, String)>,
     /// The body, its coding undone.
     pub(crate) body: String,
-    /// Fields behind a chunked body.
+    /// Fields after a chunked body.
     pub(crate) trailers: Vec<(String, String)>,
 }
 
-/// Says all of it, one after the other; `None` when there is nobody who answers.
+/// Sends all of it, one after the other; `None` when no process answers.
 pub(crate) fn talk(address: SocketAddr, requests: &[&str], mut is_running: impl FnMut() -> bool) -> Option<Vec<Exchange>> {
     let mut open: Option<Client> = None;
     let mut exchanges = Vec::new();
@@ -60,7 +60,7 @@ pub(crate) fn talk(address: SocketAddr, requests: &[&str], mut is_running: impl 
     Some(exchanges)
 }
 
-/// Ends a connection, and waits until the proxy has: what it counts of connections that are open is as it will be.
+/// Ends a connection, and waits until the proxy has: its counter of open connections is final then.
 fn end(mut client: Client) {
     // The proxy may be the first.
     if let Err(error) = client.stream().shutdown(Shutdown::Write) {
@@ -70,7 +70,7 @@ fn end(mut client: Client) {
     assert!(rest.is_empty(), "behind the last response: {:?}", String::from_utf8_lossy(&rest));
 }
 
-/// Whether the connection can go on.
+/// True if the connection can go on.
 fn is_kept(text: &str, response: &Response) -> bool {
     let old = text.starts_with("1.0 ") || response.line.starts_with("HTTP/1.0");
     !old || response.field("connection").is_some_and(|value| value.eq_ignore_ascii_case("keep-alive"))

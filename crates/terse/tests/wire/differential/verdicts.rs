@@ -1,5 +1,5 @@
-//! What both programs say of a configuration, line by line: refused, warned of, or neither. Every fetch of HAProxy stands in a condition
-//! and in a format of each set of rules; and rules stand in every order.
+//! Verdicts of both programs on a configuration, line by line: refused, warned of, or neither. Every fetch of HAProxy is in a
+//! condition and in a format of each set of rules; and rules are in every order.
 
 use super::expressions;
 use super::support::Terse;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// What is said of a line.
+/// Verdict on a line.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Verdict {
     Fine,
@@ -53,7 +53,8 @@ listen judged
  server one 127.0.0.1:1
 ";
 
-/// What a program says of each of the lines. HAProxy ends with the first refused line of some kinds: what follows is read once more.
+/// Returns a program's verdict on each of the lines. HAProxy ends with the first refused line of some kinds: the rest is read once
+/// more.
 fn verdicts(head: &str, lines: &[String], program: Option<&Path>) -> Vec<Verdict> {
     let first = head.lines().count() + 1;
     let mut all = Vec::new();
@@ -82,7 +83,7 @@ fn verdict(line: &str) -> Option<Verdict> {
         .find_map(|(word, verdict)| line.starts_with(word).then_some(verdict))
 }
 
-/// The number of the line that something is said of: behind the file's name.
+/// The number of the line that a message is about: after the file's name.
 fn number(said: &str) -> Option<usize> {
     let (_, behind) = said.split_once(".cfg:")?;
     behind.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
@@ -107,7 +108,7 @@ const CONDITIONS: &[&str] = &[
 ];
 const VALUES: &[&str] = &["tcp-request content", "http-request", "tcp-response content", "http-response", "http-after-response"];
 
-/// Where terse says something else of fetches, and why. Sets are known by how they begin, names too where a star ends them.
+/// Fetches on which terse has another verdict, and the reason. Sets are known by how they begin, names too if they end in a star.
 struct Meant {
     set: &'static str,
     names: &'static [&'static str],
@@ -196,7 +197,7 @@ fn rules_in_every_order() {
         for second in RULES {
             let head = format!("{HEAD}{first}");
             let [theirs, ours] = [Some(&*haproxy), None].map(|program| verdicts(&head, &[(*second).to_owned()], program));
-            // Version 2.6 does not tell of this one, 3.x does.
+            // Version 2.6 does not report this one, 3.x does.
             let is_later = first.starts_with(" http-response") && second.starts_with(" tcp-response");
             if theirs != ours && !is_later {
                 let _ = writeln!(wrong, "{second} after {first}: haproxy {theirs:?}, terse {ours:?}");
@@ -243,7 +244,7 @@ fn what_is_said_of_tracking_and_capturing() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// `-c` looks for no root folder, and words about TLS may stand where nobody speaks it.
+/// `-c` looks for no root folder, and keywords for TLS may be used where no connection speaks it.
 #[test]
 fn what_changes_nothing_is_not_told_of() {
     let Some(haproxy) = haproxy() else { return };

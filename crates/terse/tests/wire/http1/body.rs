@@ -86,7 +86,7 @@ fn until_the_server_closes() {
     }
 }
 
-/// What most development servers send: HTTP/1.0, or a body that ends with the connection, and errors as long as pages.
+/// Responses of most development servers: HTTP/1.0, or a body that ends with the connection, and errors as long as pages.
 #[test]
 fn of_old_servers_and_errors_are_compressed() {
     const PAGE: &str = "one page and another, one line and another, ";
@@ -117,7 +117,7 @@ fn of_old_servers_and_errors_are_compressed() {
     terse.end();
 }
 
-/// Answers without bodies, whatever their heads say of one: the next answer is found where it begins.
+/// Responses without bodies, whatever their heads announce: the next response is found where it begins.
 #[test]
 fn none() {
     let server = Server::answering(|request| match request.target.as_str() {

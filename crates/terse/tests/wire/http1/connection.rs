@@ -147,7 +147,7 @@ fn idle_connections_make_room_for_what_is_no_clients() {
     let idle = server.open();
     assert!(idle >= count, "{idle} of {count}");
     clients.push(terse.client());
-    // The first of these take what is left.
+    // The first of these take the descriptors that are left.
     let commands: Vec<UnixStream> = (0..4).map(|_| commands("prompt\n")).collect();
     for mut socket in &commands {
         socket.read_exact(&mut [0; 1]).unwrap();
@@ -182,7 +182,7 @@ fn requests_wait_for_descriptors() {
     terse.end();
 }
 
-/// Descriptors of a process below its limit: what it has inherited may be above.
+/// Descriptors of a process below its limit: those that it has inherited may be above.
 fn open_below(limit: usize, terse: &Terse) -> usize {
     let entries = std::fs::read_dir(format!("/proc/{}/fd", terse.pid().as_raw_nonzero())).unwrap();
     let numbers = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().parse::<usize>().unwrap());
@@ -214,7 +214,7 @@ fn connections_that_authenticate_are_private() {
         };
         let over = |name: char| Server::answering(move |request| answer(request, &format!("{name}{}", request.connection)));
         let (a, b) = (over('a'), over('b'));
-        // Rules that hide what the server wants change nothing.
+        // Rules that hide the server's wishes change nothing.
         let lines = "http-reuse always\n http-response del-header WWW-Authenticate\n balance roundrobin";
         let terse = listen(&format!("{lines}\n server a {}\n server b {} weight 256", a.address(), b.address()));
         let over = |client: &mut Client, path: &str| client.get(path, &[]).field("x-over").map(String::from);
@@ -278,7 +278,7 @@ fn named_connections() {
     assert!(![a, b].contains(&over("")));
     assert_eq!(server.accepted(), 3);
     terse.end();
-    // One of each kind stays without need, but for names without end.
+    // One of each kind stays without need, except for names without end.
     let terse =
         listen(&format!("http-reuse always\n server one {} pool-conn-name req.hdr(x-name) pool-purge-delay 1h", server.address()));
     let mut client = terse.client();
@@ -409,7 +409,7 @@ fn of_any_version_on_either_side() {
     }
 }
 
-/// A server of HTTP/1.0 closes behind each answer unless it says otherwise.
+/// A server of HTTP/1.0 closes after each response unless it announces otherwise.
 #[test]
 fn of_old_servers() {
     let server = Server::start(|connection| {
@@ -438,7 +438,7 @@ fn of_old_servers() {
     terse.end();
 }
 
-/// What belongs to one connection does not travel over the next (RFC 9110 section 7.6.1).
+/// Fields that belong to one connection do not travel over the next (RFC 9110 section 7.6.1).
 #[test]
 fn hop_by_hop_fields() {
     let server = Server::answering(
@@ -465,7 +465,7 @@ fn hop_by_hop_fields() {
     terse.end();
 }
 
-/// What rules and captures see of what is said to one hop, and what they may say of it.
+/// Fields of one hop that rules and captures see, and those that they may set.
 #[test]
 fn rules_see_what_is_theirs() {
     let server = Server::answering(
@@ -516,7 +516,7 @@ fn closed_by_either_side() {
     terse.end();
 }
 
-/// Names of fields are spelled for those who look for them with regard to case, and only for them.
+/// Names of fields are spelled for clients and servers that look for them with regard to case, and only for them.
 #[test]
 fn names_are_spelled_as_they_are_wanted() {
     let server = Server::answering(|_| "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-id: x-id\r\nX-Other: 1\r\n\r\nok");

@@ -6,7 +6,7 @@ use super::support::readable;
 use super::support::server::{Server, ok};
 use std::time::Duration;
 
-/// The client's body waits for the server's word; nobody else gives it.
+/// The client's body waits for the server's 100; no other party sends it.
 #[test]
 fn continue_comes_from_the_server() {
     let server = Server::start(|connection| {
@@ -51,7 +51,7 @@ fn a_rule_instead_of_continue() {
     terse.end();
 }
 
-/// HTTP/1.0 knows no interim response, whoever would send one: the expectation is ignored.
+/// HTTP/1.0 knows no interim response, from any sender: the expectation is ignored.
 #[test]
 fn none_for_old_clients() {
     let server = Server::start(|connection| {

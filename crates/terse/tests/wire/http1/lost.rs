@@ -1,4 +1,4 @@
-//! Connections to servers that are lost while a request is on its way: who tries again, and who must not.
+//! Connections to servers that are lost while a request is on its way: requests that are repeated, and those that must not be.
 
 use super::support::client::Client;
 use super::support::proxy::listen;
@@ -9,7 +9,7 @@ use std::io::Read;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
-/// An idle connection that the server has closed meanwhile is nobody's failure.
+/// An idle connection that the server has closed meanwhile is no failure.
 #[test]
 fn closed_while_idle() {
     let server = Server::start(|connection| {
@@ -37,7 +37,7 @@ fn forgetful() -> Server {
     })
 }
 
-/// The close may have crossed the request: one that can be repeated is, over a fresh connection.
+/// The close may have crossed the request: a request that can be repeated is, over a fresh connection.
 #[test]
 fn closed_in_that_moment() {
     let server = forgetful();
@@ -50,7 +50,7 @@ fn closed_in_that_moment() {
     terse.end();
 }
 
-/// One that may have had an effect is not repeated.
+/// A request that may have had an effect is not repeated.
 #[test]
 fn a_post_reaches_a_server_once() {
     let server = forgetful();
@@ -65,7 +65,7 @@ fn a_post_reaches_a_server_once() {
     terse.end();
 }
 
-/// On a fresh connection, the operator says what is tried again.
+/// On a fresh connection, the operator sets which requests are tried again.
 #[test]
 fn what_retry_on_says() {
     for (words, answer, status, attempts) in [
@@ -96,7 +96,8 @@ fn what_retry_on_says() {
     }
 }
 
-/// When the attempts are used up, or the request may not be repeated, the client gets what the server has said. Bodies go again as they were.
+/// When the attempts are used up, or the request may not be repeated, the client gets the server's response. Bodies go again as
+/// they were.
 #[test]
 fn the_last_attempt_is_the_answer() {
     let bodies = Arc::new(Mutex::new(Vec::new()));
@@ -143,7 +144,7 @@ fn a_body_goes_again_from_its_beginning() {
     terse.end();
 }
 
-/// What follows a request that failed with its body is the next request: the body was taken, whether it is kept or not.
+/// The bytes after a request that failed with its body are the next request: the body was taken, whether it is kept or not.
 #[test]
 fn requests_behind_one_that_failed_keep_their_beginning() {
     let server = Server::start(|connection| {
@@ -160,7 +161,7 @@ fn requests_behind_one_that_failed_keep_their_beginning() {
         assert_eq!(client.get("/first", &[]).text(), "GET /first", "a connection that is idle then");
         client.send("POST /fail HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhelloGET /next-of-all HTTP/1.1\r\nHost: a\r\n\r\n");
         assert_eq!(client.response("POST").status, 502, "{words:?}");
-        // The connection may end; what it says besides is the answer to the whole request.
+        // The connection may end; further bytes on it are the answer to the whole request.
         let rest = if client.is_closed() { String::new() } else { client.response("GET").text() };
         assert!(rest.is_empty() || rest == "GET /next-of-all", "{words:?} {rest:?}");
         terse.end();
@@ -218,7 +219,7 @@ fn lost_in_the_middle_of_an_answer() {
     assert!(server.requests().len() <= 4);
 }
 
-/// How a server's body without a length breaks off.
+/// Break of a server's body without a length.
 #[derive(Clone, Copy, PartialEq)]
 enum Break {
     Reset,

@@ -5,7 +5,7 @@ use super::support::client::Response;
 use super::support::proxy::{DEFAULTS, listen, sections};
 use super::support::server::{Request, Server};
 
-/// What a request gets from a proxy with these lines, and what its server has seen of it.
+/// Returns the response to a request from a proxy with these lines, and the request that its server has seen.
 fn through(lines: &str, request: &str) -> (Response, Option<Request>) {
     let server = Server::answering(|_| "HTTP/1.1 200 OK\r\nX-Server: one\r\nServer: x\r\nContent-Length: 2\r\n\r\nok");
     let terse = listen(&format!("{lines}\n server one {}", server.address()));
@@ -127,7 +127,7 @@ userlist ops
 #[test]
 fn users_and_their_groups() {
     let server = Server::answering(|_| "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-    // The list comes behind its uses.
+    // The list is defined after its uses.
     let others = format!("backend b\n server one {}\n{}", server.address(), USERS.replace("SHA256", SHA256));
     let terse = sections(
         " acl admin http_auth_group(ops) admins\n http-request auth realm Ops unless { http_auth(ops) }\n \
@@ -200,8 +200,8 @@ fn requests_that_are_edited() {
     }
 }
 
-/// `option http-restrict-req-hdr-names`: the words behind it, the names that a request has, and those that its server sees of them;
-/// none where the request is refused.
+/// `option http-restrict-req-hdr-names`: its argument, the names that a request has, and those that its server sees of them; none
+/// where the request is refused.
 #[test]
 fn names_that_servers_could_take_for_others() {
     const ALL: &[&str] = &["X-User", "X_User", "X-my_hdr", "X-end_", "_", "X.y", "X9"];
@@ -229,7 +229,7 @@ fn names_that_servers_could_take_for_others() {
     }
 }
 
-/// The backend's word holds for what it serves, beside the frontend's.
+/// The backend's setting holds for the requests that it serves, beside the frontend's.
 #[test]
 fn names_are_judged_by_backends_too() {
     let server = Server::answering(|_| "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
@@ -252,7 +252,7 @@ fn names_are_judged_by_backends_too() {
     terse.end();
 }
 
-/// With `option http-use-proxy-header` what a request with an absolute target says to proxies is said to terse.
+/// With `option http-use-proxy-header` fields of a request with an absolute target that are meant for proxies are meant for terse.
 #[test]
 fn requests_for_a_proxy() {
     let lines = "http-request auth realm R unless { http_auth(people) }\n http-request return status 200";
@@ -278,7 +278,7 @@ fn requests_for_a_proxy() {
     }
 }
 
-/// What the option lets in, and what rules make of it.
+/// Targets that the option lets in, and their values in rules.
 #[test]
 fn targets_with_fragments() {
     const LOOSE: &str = "option accept-unsafe-violations-in-http-request\n ";
@@ -408,7 +408,7 @@ fn the_clients_address() {
     }
 }
 
-/// What an answer made here does to the connection: nothing, when the request was read to its end.
+/// Effect of a response made here on the connection: none, when the request was read to its end.
 #[test]
 fn the_connection_behind_an_answer() {
     let terse = listen("http-request deny if { path /deny }\n http-request return status 200 content-type text/plain string ok");
@@ -468,7 +468,7 @@ fn error_pages() {
     terse.end();
 }
 
-/// `http-error`: the words of `return`, for what terse says itself, and for what was no request too.
+/// `http-error`: the arguments of `return`, for terse's own responses, and for bytes that were no request too.
 #[test]
 fn error_pages_written_in_the_configuration() {
     let terse = sections(

@@ -1,4 +1,4 @@
-//! `option splice-...`: what goes through pipes arrives as if it had been copied, and breaks off as if it had been.
+//! `option splice-...`: bytes that go through pipes arrive as if they had been copied, and break off as if they had been.
 
 use super::support::client::Client;
 use super::support::proxy::DEFAULTS;
@@ -46,7 +46,7 @@ fn spliced(terse: &Terse) -> [u64; 4] {
         .map(|(half, name)| of(half, name))
 }
 
-/// Waits until no pipe is in use; says how many are kept.
+/// Waits until no pipe is in use; returns the number of pipes that are kept.
 fn kept_pipes(terse: &Terse) -> u64 {
     let number = |text: &str, name: &str| -> u64 {
         let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -72,7 +72,7 @@ fn chunks(body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Echoes bodies: `/length`, `/chunks` and `/close` say how the answer ends.
+/// Echoes bodies: `/length`, `/chunks` and `/close` set the framing of the response.
 fn echo() -> Server {
     Server::start(|connection| {
         while let Some(request) = connection.request() {
@@ -251,7 +251,8 @@ fn slow_readers() {
     terse.end();
 }
 
-/// A sender that breaks off in the middle: what has come goes on, the receiver sees that it is not all, and no connection is used again.
+/// A sender that breaks off in the middle: bytes that have come go on, the receiver sees that it is not all, and no connection is
+/// used again.
 #[test]
 fn senders_that_break_off() {
     for (head, resets) in
@@ -276,7 +277,7 @@ fn senders_that_break_off() {
         client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
         assert_eq!(client.head().status, 200);
         begins.send(()).unwrap();
-        // With a reset, what was on its way may be lost.
+        // With a reset, bytes on their way may be lost.
         let mut got = Vec::new();
         let _ = client.stream().read_to_end(&mut got);
         assert!(got.len() < 410_000 && !got.ends_with(b"0\r\n\r\n"), "{head}: {}", got.len());
@@ -308,7 +309,7 @@ fn receivers_that_break_off() {
 
 #[test]
 fn uploads_that_break_off() {
-    // The client goes, once the server has most of it: what is on its way then may be lost with the connection.
+    // The client goes, once the server has most of it: bytes on their way then may be lost with the connection.
     let (ends, ended) = mpsc::channel();
     let ends = Mutex::new(ends);
     let read = Arc::new(AtomicUsize::new(0));
@@ -431,7 +432,7 @@ fn tunnels() {
     }
 }
 
-/// Urgent data stops pipes, but not bodies: it is left out, as it is without pipes, and what follows it goes on.
+/// Urgent data stops pipes, but not bodies: it is left out, as it is without pipes, and the bytes after it go on.
 #[test]
 fn urgent_data_holds_nothing_up() {
     let server = Server::answering(|request| ok(&format!("{}", request.body.iter().filter(|byte| **byte == b'x').count())));
@@ -446,7 +447,7 @@ fn urgent_data_holds_nothing_up() {
     terse.end();
 }
 
-/// Where nothing may go through pipes, or there are too few, bytes are copied.
+/// If nothing may go through pipes, or there are too few, bytes are copied.
 #[test]
 fn without_pipes_bytes_are_copied() {
     let server = echo();
@@ -474,7 +475,7 @@ fn without_pipes_bytes_are_copied() {
         terse.end();
     }
 
-    // One pipe for two who both have bytes waiting.
+    // One pipe for two connections that both have bytes waiting.
     let endless = Server::start(|connection| {
         connection.head().unwrap();
         connection.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 4 * LARGE));

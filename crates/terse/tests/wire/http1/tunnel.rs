@@ -11,7 +11,7 @@ use std::net::Shutdown;
 
 const UPGRADE: &str = "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n\r\n";
 
-/// Gives back what comes, in capitals; says goodbye when nothing more comes.
+/// Sends back in capitals the bytes that come; says goodbye when nothing more comes.
 fn echo(connection: &mut Connection) {
     while let Some(bytes) = connection.bytes(5) {
         connection.send(bytes.to_ascii_uppercase());
@@ -95,7 +95,7 @@ fn a_refused_change() {
     terse.end();
 }
 
-/// Who speaks HTTP on a connection that has changed speaks past all rules: no server is asked for that.
+/// HTTP on a connection that has changed its protocol would pass by all rules: no server is asked for that.
 #[test]
 fn no_change_to_http() {
     let server = Server::body("plain");
@@ -141,7 +141,8 @@ fn websocket_without_a_key() {
     terse.end();
 }
 
-/// A 101 changes the protocol only to what the client has asked for, in a version that knows it; both fields stand in both directions.
+/// A 101 changes the protocol only to one that the client has asked for, in a version that knows it; both fields are in both
+/// directions.
 #[test]
 fn changes_that_were_not_asked_for() {
     const ASKS: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n";
@@ -292,7 +293,7 @@ fn connect() {
     terse.end();
 }
 
-/// A CONNECT has no content: what follows its head is a request, which rules judge, until a server has answered 2xx.
+/// A CONNECT has no content: the bytes after its head are a request, which rules judge, until a server has answered 2xx.
 #[test]
 fn connect_has_no_content() {
     let server = Server::answering(|_| "HTTP/1.1 405 No\r\nContent-Length: 2\r\n\r\nno");
@@ -301,7 +302,7 @@ fn connect_has_no_content() {
     let inner = "GET /admin HTTP/1.1\r\nHost: a\r\n\r\n";
     let chunks = format!("{:x}\r\n{inner}\r\n0\r\n\r\n", inner.len());
     let length = format!("Content-Length: {}\r\n", inner.len());
-    // What is asked, and what the client is told, request for request: 400 ends the connection.
+    // The requests, and the response to each: 400 ends the connection.
     for (global, head, framing, body, statuses) in [
         ("", "CONNECT a:80 HTTP/1.1", "", inner, &[405, 403][..]),
         ("", "CONNECT a:80 HTTP/1.1", "Content-Length: 0\r\n", inner, &[405, 403]),
@@ -349,7 +350,7 @@ fn mode_tcp() {
     terse.end();
 }
 
-/// Protocols in which the server speaks first, and one that only speaks.
+/// Protocols in which the server sends first, and one in which it alone sends.
 #[test]
 fn mode_tcp_server_first() {
     let server = Server::start(|connection| {
@@ -385,7 +386,7 @@ fn mode_tcp_without_a_server() {
     terse.end();
 }
 
-/// A tunnel in which nobody says anything ends; one that is used does not.
+/// A tunnel in which neither side sends anything ends; one that is used does not.
 #[test]
 fn silence_ends_it() {
     let server = Server::start(|connection| {
@@ -412,14 +413,14 @@ fn silence_ends_it() {
     terse.end();
 }
 
-/// With `option independent-streams` a server that says nothing is not kept by a client that does.
+/// With `option independent-streams` a silent server is not kept by a client that sends.
 #[test]
 fn each_side_speaks_for_itself() {
     let server = Server::start(|connection| while connection.bytes(1).is_some() {});
     let terse = listen(&format!("mode tcp\n option independent-streams\n timeout server 300ms\n server one {}", server.address()));
     let mut client = terse.client();
     until("the silent server to be given up", || {
-        // What is sent behind the end is an error, and then it has ended.
+        // Bytes sent after the end are an error, and then it has ended.
         let sent = client.stream().write_all(b"x").is_ok();
         (!sent || super::support::readable(client.stream(), std::time::Duration::from_millis(20))).then_some(())
     });

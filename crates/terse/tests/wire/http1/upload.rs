@@ -52,7 +52,7 @@ fn trailers() {
     terse.end();
 }
 
-/// Each piece goes on as it comes, and so does what comes back: a conversation inside one request.
+/// Each piece goes on as it comes, and so do pieces of the response: a conversation inside one request.
 #[test]
 fn both_ways_at_once() {
     let server = Server::start(|connection| {
@@ -76,7 +76,7 @@ fn both_ways_at_once() {
     terse.end();
 }
 
-/// Sends in the background, for as long as somebody takes it.
+/// Sends in the background, for as long as the other side takes it.
 fn send_on(client: &mut Client, bytes: usize) -> std::thread::JoinHandle<bool> {
     let mut stream = client.stream().try_clone().unwrap();
     std::thread::spawn(move || stream.write_all(&vec![b'x'; bytes]).is_ok())
@@ -107,8 +107,8 @@ fn answered_early() {
     }
 }
 
-/// A body that breaks the protocol has no end: what stands behind the fault is never the next request, though a second look at it might
-/// find the end of a chunk there.
+/// A body that breaks the protocol has no end: the bytes after the fault are never the next request, though a second look at them
+/// might find the end of a chunk there.
 #[test]
 fn nothing_follows_a_body_that_cannot_be_read() {
     let server = Server::answering(|_| ok("served"));
@@ -126,7 +126,7 @@ fn nothing_follows_a_body_that_cannot_be_read() {
     assert!(server.requests().iter().all(|request| request.target != "/smuggled"), "{:?}", server.requests());
 }
 
-/// The same behind a server that takes no more: what is left of the body is dropped, and nothing of it is a request.
+/// The same with a server that takes no more: the rest of the body is dropped, and nothing of it is a request.
 #[test]
 fn nothing_follows_a_body_that_cannot_be_read_and_is_dropped() {
     let server = Server::start(|connection| {
@@ -168,7 +168,7 @@ fn answered_early_and_read_to_its_end() {
     let response = client.response("POST");
     assert_eq!((response.status, response.text().as_str()), (200, "soon"));
     let _ = client.stream().write_all(b"world");
-    // Whether the connection goes on is this side's choice; what may not happen is that the rest is taken for a request.
+    // This side may close the connection or not; the rest must not be taken for a request.
     let _ = client.stream().write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     assert!(matches!(client.response("GET").status, 0 | 200));
     assert!(server.requests().iter().all(|request| matches!(request.method.as_str(), "POST" | "GET")));
@@ -239,7 +239,7 @@ fn answered_first_and_not_received() {
     terse.end();
 }
 
-/// A client that goes away in the middle: the server does not take what it has got for all.
+/// A client that goes away in the middle: the server does not take the bytes that it has for all.
 #[test]
 fn broken_off_by_the_client() {
     let (ends, ended) = std::sync::mpsc::channel();
@@ -260,8 +260,8 @@ fn broken_off_by_the_client() {
     terse.end();
 }
 
-/// Without `option abortonclose` a client that has said all may close its half and still be answered; with it, its request is
-/// taken back.
+/// Without `option abortonclose` a client that has sent all may close its half and still be answered; with it, its request is taken
+/// back.
 #[test]
 fn closed_while_the_server_thinks() {
     for (option, status) in [("no option abortonclose", 200), ("option abortonclose", 0)] {
@@ -293,8 +293,8 @@ fn closed_while_the_server_thinks() {
     }
 }
 
-/// What waits in front of a body that nobody takes is the client's; the client that takes nothing of a large answer holds up
-/// nobody else.
+/// A body that waits because no server takes it is the client's; the client that takes nothing of a large response holds up no
+/// other.
 #[test]
 fn a_client_that_does_not_read() {
     let body = vec![b'x'; 20 << 20];

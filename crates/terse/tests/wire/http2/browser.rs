@@ -1,4 +1,5 @@
-//! A real browser: what Chromium says it got, over HTTP/2 and TLS. It is left out where it is not there, which is said.
+//! A real browser: what Chromium reports about its responses, over HTTP/2 and TLS. It is left out where it is not installed, with a
+//! message.
 
 use super::certificates::{Kind, authority, signed};
 use super::support::Terse;
@@ -8,7 +9,7 @@ use super::support::server::Server;
 
 const TEXT: &str = "a line of text that comes again\n";
 
-/// It asks for a text, and writes what became of that into the page.
+/// Page that asks for a text, and writes the outcome into itself.
 const PAGE: &str = "<!doctype html><body>waiting<script>
 fetch('/text').then(async response => {
     const text = await response.text();

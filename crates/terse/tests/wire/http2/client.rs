@@ -1,4 +1,4 @@
-//! A client of HTTP/2 over a blocking socket, which sends what a test says, when it says so.
+//! A client of HTTP/2 over a blocking socket, which sends what a test tells it to, at the time that the test chooses.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -9,7 +9,7 @@ use terse_message::{Request, Response};
 
 use super::support::PATIENCE;
 
-/// What a client's connection is read from and written to.
+/// Stream that a client's connection is read from and written to.
 pub(crate) trait Transport: Read + Write {
     /// The socket below.
     fn socket(&self) -> &TcpStream;
@@ -26,13 +26,13 @@ pub(crate) struct Client {
     io: Box<dyn Transport>,
     pub(crate) codec: Connection,
     pub(crate) streams: BTreeMap<u32, Answer>,
-    /// Whether data is consumed as it comes.
+    /// True if data is consumed as it comes.
     pub(crate) consumes: bool,
     pub(crate) goaway: Option<(u32, Code)>,
     pub(crate) is_closed: bool,
 }
 
-/// What has come on a stream.
+/// Data received on a stream.
 #[derive(Default, Debug)]
 pub(crate) struct Answer {
     pub(crate) interim: Vec<Response>,
@@ -185,7 +185,7 @@ impl Client {
         }
     }
 
-    /// Whether the connection ends in time.
+    /// True if the connection ends in time.
     pub(crate) fn ends(&mut self) -> bool {
         let deadline = Instant::now() + PATIENCE;
         while !self.is_closed && Instant::now() < deadline {

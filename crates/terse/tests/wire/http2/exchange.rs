@@ -1,4 +1,4 @@
-//! One request and its answer: heads, bodies, interim answers, trailers, errors, logs.
+//! An exchange: heads, bodies, interim responses, trailers, errors, logs.
 
 use super::client::{Client, request};
 use super::support::proxy::{DEFAULTS, listen};
@@ -27,7 +27,7 @@ fn heads_and_bodies() {
     let head = client.ask(&request("HEAD", "/", &[]));
     assert_eq!((head.status(), head.body.len(), head.field("content-length").is_some()), (200, 0, true));
 
-    // A body that is whole before its server is asked has a length; one that is not goes in chunks.
+    // A body that is whole before its server is asked has a length; any other goes in chunks.
     let id = client.open(&request("POST", "/", &[]), true);
     assert!(client.answer(id).text().ends_with("content-length=0 te= transfer-encoding= 0"));
     let id = client.open(&request("POST", "/", &[("Content-Length", "5")]), false);

@@ -1,4 +1,4 @@
-//! The life of a connection: how it begins, what ends it, and how.
+//! The life of a connection: its begin, the causes of its end, and the ways in which it ends.
 
 use super::client::{Client, request};
 use super::support::proxy::{DEFAULTS, listen};
@@ -100,7 +100,7 @@ fn a_drain_takes_what_is_on_its_way() {
     terse.signal(Signal::USR1);
     client.wait("the first GOAWAY", |client| client.goaway.is_some());
     assert_eq!(client.goaway, Some(((1 << 31) - 1, Code::NO_ERROR)));
-    // The PING was answered with it: what follows is the last stream's number.
+    // The PING was answered with it: the next frame has the last stream's number.
     client.wait("the second GOAWAY", |client| client.goaway == Some((slow, Code::NO_ERROR)));
     std::fs::write(format!("/tmp/{flag}"), "").unwrap();
     assert_eq!(client.answer(slow).text(), "slow");
@@ -124,7 +124,7 @@ fn an_idle_connection_drains_at_once() {
 fn a_drain_waits_for_no_client_that_does_not_answer() {
     let terse = listen(ANSWER);
     let mut client = super::support::client::Client::connect(terse.address("web"));
-    // SETTINGS, a request, and no word afterwards.
+    // SETTINGS, a request, and silence afterwards.
     client.send([PREFACE, &[0, 0, 0, 4, 0, 0, 0, 0, 0], &[0, 0, 6, 1, 5, 0, 0, 0, 1], b"\x82\x86\x84\x01\x01a"].concat());
     let mut room = [0; 9];
     client.read(&mut room);

@@ -1,4 +1,4 @@
-//! Real programs: h2spec, curl, h2load, nghttp. Those that are not there are left out, which is said.
+//! Real programs: h2spec, curl, h2load, nghttp. Those that are not installed are left out, with a message.
 
 use super::certificates::{Kind, authority, signed};
 use super::support::program::{find, run};
@@ -91,7 +91,7 @@ fn nghttp_sees_frames_that_it_takes() {
     terse.end();
 }
 
-/// A page for GET, and the length of what else was sent.
+/// A page for GET, and the length of the body for other methods.
 fn echo() -> Server {
     let text = "a line of text\n".repeat(1000);
     Server::answering(move |request| match request.method.as_str() {

@@ -1,4 +1,4 @@
-//! Reloads under connections of HTTP/2 that never rest: no request fails. `TERSE_RELOADS` and `TERSE_CLIENTS` say how many of each.
+//! Reloads under connections of HTTP/2 that never rest: no request fails. `TERSE_RELOADS` and `TERSE_CLIENTS` set how many of each.
 
 use super::support::proxy::DEFAULTS;
 use super::support::server::{Server, ok};
@@ -11,12 +11,12 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-/// What the clients have seen.
+/// Events that the clients have seen.
 #[derive(Default)]
 struct Seen {
     /// By client.
     answers: RefCell<Vec<u64>>,
-    /// Requests of which a GOAWAY without an error says that they were not begun (RFC 9113 section 6.8), which were sent again.
+    /// Requests that were not begun according to a GOAWAY without an error (RFC 9113 section 6.8), and were sent again.
     repeated: Cell<u64>,
     connections: Cell<u64>,
     failures: RefCell<Vec<String>>,

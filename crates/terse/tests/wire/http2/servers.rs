@@ -23,7 +23,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// A running process of one thread whose backend `servers` has these lines, and what they need for TLS with [`Secret`].
+/// A running process of one thread whose backend `servers` has these lines, and the files for TLS with [`Secret`].
 fn proxy(lines: &str, secret: &Secret) -> Terse {
     let text = format!(
         "global\n nbthread 1\n stats socket fd@${{cli}} level admin\n{DEFAULTS}\nfrontend web\n bind fd@${{web}}\n bind fd@${{secure}} \
@@ -54,7 +54,7 @@ impl Secret {
     }
 }
 
-/// Words of a `server` line that speaks TLS with [`Secret`].
+/// Arguments of a `server` line that speaks TLS with [`Secret`].
 const TLS: &str = "ssl ca-file root.pem sni str(localhost) alpn h2,http/1.1";
 
 /// A real server with a folder of its own.
@@ -66,8 +66,8 @@ struct Program {
 }
 
 impl Program {
-    /// Starts a program with a configuration in which `{folder}` and `{address}` stand for its own. `a.pem` is in the folder, `big` in
-    /// `files` below it.
+    /// Starts a program with a configuration in which `{folder}` and `{address}` are replaced by its own. `a.pem` is in the folder,
+    /// `big` in `files` below it.
     fn start(name: &str, words: &[&str], configuration: &str, secret: &Secret, big: &[u8]) -> Option<Program> {
         let program = find(name)?;
         let place = Place::new(secret);
@@ -81,18 +81,18 @@ impl Program {
         Some(place.run(name, &program, &[words, &["{folder}/server.conf"]].concat()))
     }
 
-    /// Starts a program with these words in a folder that has `a.pem`.
+    /// Starts a program with these arguments in a folder that has `a.pem`.
     fn run(name: &str, program: &Path, words: &[&str], secret: &Secret) -> Program {
         Place::new(secret).run(name, program, words)
     }
 
-    /// What a file of its folder has.
+    /// Content of a file of its folder.
     fn file(&self, name: &str) -> String {
         fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
     }
 }
 
-/// Where a program will run.
+/// Folder and address of a program that will run.
 struct Place {
     folder: TempDir,
     port: Port,

@@ -1,4 +1,4 @@
-//! The corpus of messages between versions, through the whole program: what servers of HTTP/1 see of clients of HTTP/2, and back.
+//! The corpus of messages between versions, through the whole program: servers of HTTP/1 with clients of HTTP/2, and back.
 
 use super::support::PATIENCE;
 use super::support::proxy::listen;
@@ -24,7 +24,7 @@ const END_HEADERS: u8 = 4;
 /// A plain answer.
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-/// A server that tells the head of each connection, and answers what it is given for it.
+/// A server that records the head of each connection, and answers with the bytes given for it.
 struct Raw {
     address: SocketAddr,
     heads: Receiver<Vec<u8>>,
@@ -56,14 +56,14 @@ impl Raw {
     }
 }
 
-/// What a client was told on its stream.
+/// Outcome of a client's stream.
 #[derive(Debug)]
 enum Told {
     Head(Pairs),
     Reset,
 }
 
-/// Opens a stream by hand on a connection of its own, and reads what becomes of it.
+/// Opens a stream by hand on a connection of its own, and reads its outcome.
 fn ask(address: SocketAddr, pairs: &Pairs, ends: bool) -> Told {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -102,14 +102,14 @@ fn corpus(to_http2: bool, kinds: &[&str]) -> Vec<Case> {
     cases::read(CORPUS).into_iter().filter(|case| case.to_http2 == to_http2 && kinds.contains(&&*case.kind)).collect()
 }
 
-/// A request that is none reaches no server, and one that is right reaches it in the lines that the corpus has.
+/// A malformed request reaches no server, and a right one reaches it in the lines that the corpus has.
 #[test]
 fn requests_reach_servers_as_they_must() {
     let cases = corpus(false, &["request", "post"]);
     assert!(cases.len() > 80);
     let mut wrong = Vec::new();
     for case in &cases {
-        // A server of its own for each: what reaches it is this case's.
+        // A server of its own for each: the bytes that reach it are this case's.
         let server = Raw::start();
         let terse = listen(&format!("server one {}", server.address));
         server.answers.send(OK.to_vec()).unwrap();
@@ -132,7 +132,7 @@ fn requests_reach_servers_as_they_must() {
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }
 
-/// An answer that is none is a 502, and one that is right has the fields that the corpus has.
+/// A malformed response is a 502, and a right one has the fields that the corpus has.
 #[test]
 fn answers_reach_clients_as_they_must() {
     let cases = corpus(true, &["response"]);

@@ -1,5 +1,5 @@
-//! A cache shared by clients who take different codings. It keeps all variants, finds the one to use as RFC 9111 section 4.1 says (by
-//! Vary), asks about all of them at once, and believes the 304 that names one (section 4.3.4).
+//! A cache shared by clients that take different codings. It keeps all variants and selects one as RFC 9111 section 4.1 requires
+//! (by Vary). It revalidates all of them at once, and believes the 304 that names one (section 4.3.4).
 
 use super::exchange::{Connection, coding, is_usable, is_version};
 use super::origin::RESOURCES;
@@ -19,7 +19,7 @@ pub(crate) struct Cache {
 struct Variant {
     coding: Option<String>,
     tag: Option<String>,
-    /// What the request that brought it took, if the response depends on that.
+    /// Accept-Encoding of the request that brought it, if the response depends on that.
     accepted: Option<&'static str>,
     version: usize,
 }
@@ -37,7 +37,7 @@ impl Cache {
         let variants = self.stored.entry(resource).or_default();
         let matching = variants.iter().rev().find(|variant| variant.accepted.is_none_or(|before| before == accepted));
         if let Some(variant) = matching.filter(|_| setting.random.one_in(2)) {
-            // It is taken for fresh, however old: but only by those who can use it.
+            // It is taken for fresh, however old: but only by clients that can use it.
             setting.tell(format!("cache: '{accepted}' is given {resource} as it is stored: {variant:.0?}"));
             setting.demand(is_usable(accepted, variant.coding.as_deref()), "Vary lets it be given to who cannot use it");
             setting.count("cache: given");
@@ -69,7 +69,7 @@ impl Cache {
         });
         let variant =
             Variant { coding, tag: response.field("etag").map(str::to_owned), accepted: varies.then_some(accepted), version };
-        // A new response takes the place of what was stored for the same request.
+        // A new response replaces the stored response to the same request.
         variants.retain(|stored| stored.accepted.is_some() && varies && stored.accepted != variant.accepted);
         variants.push(variant);
         setting.count("cache: stored");

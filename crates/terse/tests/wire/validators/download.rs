@@ -13,7 +13,7 @@ pub(crate) struct Client {
     stored: HashMap<usize, Stored>,
 }
 
-/// What it holds of a resource.
+/// Stored response of a resource.
 #[derive(Clone, Debug)]
 struct Stored {
     bytes: Vec<u8>,
@@ -21,7 +21,7 @@ struct Stored {
     coding: Option<String>,
     tag: Option<String>,
     date: Option<String>,
-    /// What only the judge knows: the version that it is of.
+    /// Version that it is of, which only the judge knows.
     version: usize,
 }
 
@@ -94,7 +94,7 @@ impl Client {
         self.store(resource, version, &response, false);
     }
 
-    /// Asks for the rest of what it has a part of.
+    /// Asks for the rest of a resource of which it has a part.
     fn resume(&mut self, setting: &mut Setting, resource: usize, version: usize, held: &Stored) {
         let from = held.bytes.len();
         let mut fields = vec![("Range", format!("bytes={from}-"))];
@@ -138,10 +138,10 @@ impl Client {
         let same_date = held.tag.is_none() && tag.is_none() && held.date.is_some() && held.date.as_deref() == date;
         let joins = match how {
             "compared" => same_strong || same_date,
-            // What it asked for under a condition is of the same, unless it says otherwise.
+            // A response to a conditional request is of the same, unless it tells otherwise.
             "joined by tag" | "joined by match" => tag.is_none_or(|_| same_strong),
             "joined by date" | "joined by unmodified" => tag.is_none(),
-            // Who compares nothing can only be right while nothing changes.
+            // A client that compares nothing can only be right while nothing changes.
             _ => held.version == version,
         };
         let starts = part.field("content-range").is_some_and(|range| range.starts_with(&format!("bytes {}-", held.bytes.len())));
@@ -164,7 +164,7 @@ impl Client {
         if let Some(tag) = held.tag.as_ref().filter(|_| with != 1) {
             fields.push(("If-None-Match", tag.clone()));
         }
-        // A date alone is for who has no tag: another representation may have the same.
+        // A date alone is for a client without a tag: another representation may have the same.
         if let Some(date) = held.date.as_ref().filter(|_| with != 0 && (with == 2 || held.tag.is_none())) {
             fields.push(("If-Modified-Since", date.clone()));
         }
@@ -180,7 +180,7 @@ impl Client {
         if setting.random.one_in(3) {
             self.stored.remove(&resource);
         } else if let Some(tag) = response.field("etag") {
-            // The 304 renews what is stored (RFC 9111 section 3.2).
+            // The 304 renews the stored response (RFC 9111 section 3.2).
             if let Some(stored) = self.stored.get_mut(&resource) {
                 stored.tag = Some(tag.to_owned());
             }
@@ -194,7 +194,7 @@ impl Client {
         setting.count("head");
     }
 
-    /// A range of which nothing is held: it is never joined, but what comes must be what its Content-Range says.
+    /// A range of which nothing is held: it is never joined, but its bytes must be those of its Content-Range.
     fn some_range(&mut self, setting: &mut Setting, resource: usize, version: usize) {
         let (first, length) = (setting.random.below(500), setting.random.below(300));
         let range = match setting.random.below(4) {
@@ -217,7 +217,7 @@ impl Client {
     }
 }
 
-/// Whether a 206 holds the bytes that it says it does.
+/// True if a 206 holds the bytes that its Content-Range names.
 fn is_part(resource: usize, version: usize, part: &Response) -> bool {
     let Some((first, _)) = part.field("content-range").and_then(|range| range.strip_prefix("bytes ")?.split_once('-')) else {
         return false;

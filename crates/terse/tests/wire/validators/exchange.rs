@@ -1,4 +1,4 @@
-//! One request and what comes of it, also when the client breaks off.
+//! A request and its response, also when the client breaks off.
 
 use super::origin::{content, takes};
 use super::support::client::{Client, Response};
@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 /// A client's connection: opened anew when it was broken off.
 pub(crate) struct Connection {
     address: SocketAddr,
-    /// What the client takes, if it says.
+    /// Accept-Encoding of the client, if it sends it.
     pub(crate) accepted: &'static str,
     open: Option<Client>,
 }
@@ -39,7 +39,7 @@ impl Connection {
         response
     }
 
-    /// A GET that is broken off in the middle of its body: what came before.
+    /// A GET that is broken off in the middle of its body: the bytes received until then.
     pub(crate) fn begin(&mut self, resource: usize, most: usize) -> Response {
         let client = self.send("GET", resource, &[]);
         let mut response = client.head();
@@ -64,12 +64,12 @@ pub(crate) fn coding(response: &Response) -> Option<String> {
     response.field("content-encoding").map(str::to_owned)
 }
 
-/// Whether a client can use a body in that coding.
+/// True if a client can use a body in that coding.
 pub(crate) fn is_usable(accepted: &str, coding: Option<&str>) -> bool {
     coding.is_none_or(|coding| takes(accepted, coding))
 }
 
-/// What a body is, its coding undone; `None` when it cannot be.
+/// The decoded body; `None` when it cannot be decoded.
 pub(crate) fn decode(coding: Option<&str>, bytes: &[u8]) -> Option<Vec<u8>> {
     let mut plain = Vec::new();
     match coding {
@@ -81,7 +81,7 @@ pub(crate) fn decode(coding: Option<&str>, bytes: &[u8]) -> Option<Vec<u8>> {
     Some(plain)
 }
 
-/// Whether a whole body is that resource in that version.
+/// True if a whole body is that resource in that version.
 pub(crate) fn is_version(resource: usize, version: usize, coding: Option<&str>, bytes: &[u8]) -> bool {
     decode(coding, bytes).is_some_and(|plain| plain == content(resource, version))
 }

@@ -1,4 +1,4 @@
-//! Flows of clients that keep what they are given, by a server that compares tags byte by byte.
+//! Flows of clients that keep their responses, with a server that compares tags byte by byte.
 
 use super::support::client::{Client, Response};
 use super::support::gzip::gunzip;
@@ -74,7 +74,8 @@ fn ask(client: &mut Client, method: &str, path: &str, fields: &[(&str, &str)]) -
     client.response(method)
 }
 
-/// Every client revalidates what it has, whatever the operator's list, the server's tags, and what it takes.
+/// Every client revalidates the response that it has, whatever the operator's list, the server's tags, and the codings that it
+/// takes.
 #[test]
 fn everybody_is_told_304() {
     let server = server();
@@ -94,7 +95,7 @@ fn everybody_is_told_304() {
                     }
                     assert_eq!(again.field("content-length"), None);
                 }
-                // The same by a client that changes its mind, of what it cannot use.
+                // The same by a client that changes its mind, for a response that it cannot use.
                 if first.field("content-encoding").is_some() {
                     let other = client.get(path, &[("Accept-Encoding", "identity"), ("If-None-Match", &tag)]);
                     assert_eq!((other.status, other.field("content-encoding")), (200, None), "{algo} | {path}");
@@ -131,7 +132,8 @@ fn no_update_is_lost_and_none_is_refused() {
     }
 }
 
-/// Parts go to whoever asks for one of what is compressed for nobody; of what is compressed for some, the whole instead.
+/// Parts go to every client that asks for a part of a resource that is compressed for no client; if it is compressed for some, the
+/// whole instead.
 #[test]
 fn ranges_of_what_is_never_compressed_stay() {
     let server = server();
@@ -189,7 +191,7 @@ fn head_has_the_head_of_get() {
     rule.end();
 }
 
-/// A condition on the response is about the 200 of a resource; the head of its part says something else.
+/// A condition on the response is about the 200 of a resource; the head of its part is another.
 #[test]
 fn conditions_on_responses_do_not_judge_parts() {
     let server = server();

@@ -5,7 +5,7 @@ use super::support::server::Request;
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;
 
-/// How many resources there are.
+/// Number of resources.
 pub(crate) const RESOURCES: usize = 24;
 
 /// The resources, and how often each has changed.
@@ -14,13 +14,13 @@ pub(crate) struct World {
     versions: [usize; RESOURCES],
 }
 
-/// What a resource is like. Each number means another combination.
+/// Traits of a resource. Each number means another combination.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traits {
     tag: Tag,
     dated: bool,
     ranges: bool,
-    /// It is compressed by the origin for those who take gzip.
+    /// The origin compresses it for clients that take gzip.
     codes: bool,
     chunked: bool,
     compressible: bool,
@@ -33,7 +33,7 @@ enum Tag {
     None,
 }
 
-/// One representation: what would be sent whole.
+/// A representation, whole.
 struct Representation {
     bytes: Vec<u8>,
     coded: bool,
@@ -42,7 +42,7 @@ struct Representation {
 }
 
 impl Traits {
-    /// What that resource is like.
+    /// Traits of that resource.
     pub(crate) fn of(resource: usize) -> Traits {
         Traits {
             tag: [Tag::Strong, Tag::Strong, Tag::Weak, Tag::None][resource % 4],
@@ -119,7 +119,7 @@ impl World {
     }
 }
 
-/// What a resource holds in a version.
+/// Content of a resource in a version.
 pub(crate) fn content(resource: usize, version: usize) -> Vec<u8> {
     // Lengths differ, and so do the first bytes and all others.
     let lines = 20 + (resource * 7 + version * 5) % 60;
@@ -135,7 +135,7 @@ fn gzip(plain: &[u8]) -> Vec<u8> {
     coder.finish().unwrap()
 }
 
-/// Whether an Accept-Encoding takes a coding.
+/// True if an Accept-Encoding takes a coding.
 pub(crate) fn takes(accepted: &str, coding: &str) -> bool {
     let mut any = false;
     for element in accepted.split(',').map(str::trim) {

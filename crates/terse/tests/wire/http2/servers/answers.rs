@@ -63,8 +63,8 @@ fn a_reset_amid_the_body_cuts_the_answer() {
     terse.end();
 }
 
-/// What a server says of the end amid its answer reaches the client: in gRPC, CANCEL and ENHANCE_YOUR_CALM mean something. That it has done
-/// nothing cannot be said any more.
+/// A server's error code amid its response reaches the client: in gRPC, CANCEL and ENHANCE_YOUR_CALM mean something. A code for a
+/// request that was not begun cannot be sent any more.
 #[test]
 fn codes_of_resets_pass() {
     let server = answering(|peer, id| {
@@ -86,7 +86,7 @@ fn codes_of_resets_pass() {
     terse.end();
 }
 
-/// RFC 9113 section 8.1: a server that has answered may say that it needs no more of the request. HAProxy says so with CANCEL.
+/// RFC 9113 section 8.1: a server that has answered may signal that it needs no more of the request. HAProxy does so with CANCEL.
 #[test]
 fn an_early_answer_is_whole() {
     for code in [Code::NO_ERROR, Code::CANCEL] {
@@ -170,7 +170,7 @@ fn trailers_right_behind_the_head_pass() {
     terse.end();
 }
 
-/// However a body of no bytes is said to be one.
+/// A body of no bytes, in every framing.
 #[test]
 fn empty_bodies_are_empty() {
     let server = answering(|peer, id| {
@@ -231,7 +231,7 @@ fn empty_bodies_are_empty() {
     terse.end();
 }
 
-/// A body that is not as long as its length says is malformed (RFC 9113 section 8.1.1).
+/// A body whose size differs from its length is malformed (RFC 9113 section 8.1.1).
 #[test]
 fn wrong_lengths_reach_nobody_as_right_ones() {
     let server = answering(|peer, id| {
@@ -259,7 +259,7 @@ fn wrong_lengths_reach_nobody_as_right_ones() {
             assert!(body.len() <= length, "{path}: {} bytes of {length}", body.len());
         }
         let answer = ask2(&terse, "GET", path, "");
-        // What has no bytes by its length is whole before any of them come.
+        // A response that has no bytes by its length is whole before any of them come.
         let is_empty = path == "/some" && answer.body.is_empty();
         assert!(answer.status() == 502 || !answer.has_ended || is_empty, "{path}: {answer:?}");
         assert_eq!(ask(&terse, "GET", "/good", "").text(), "good", "{path}");

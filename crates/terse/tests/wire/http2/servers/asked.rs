@@ -7,7 +7,7 @@ use super::super::support::proxy::listen;
 use super::super::support::server::Server;
 use std::sync::{Arc, Mutex};
 
-/// What servers were asked.
+/// Requests that servers got.
 pub(super) type Log = Arc<Mutex<Vec<String>>>;
 
 pub(super) fn log() -> (Log, Log) {

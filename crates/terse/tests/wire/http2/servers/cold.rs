@@ -1,4 +1,4 @@
-//! A thousand requests at once to a server that nobody has talked to, and of which nobody knows what it speaks.
+//! A thousand requests at once to a server that has had no connection yet, and whose protocol is not known.
 
 use super::super::support::program::{find, run};
 use super::{Program, Secret, TLS, figure, proxy};
@@ -17,7 +17,7 @@ fn nginx(listen: &str, secret: &Secret) -> Option<Program> {
     Program::start("nginx", &["-c"], &configuration, secret, b"hello")
 }
 
-/// What h2load is told: ten connections of a hundred streams, or a thousand connections of HTTP/1.1.
+/// Arguments of h2load: ten connections of a hundred streams, or a thousand connections of HTTP/1.1.
 const CLIENTS: [&[&str]; 2] = [&["-c", "10", "-m", "100"], &["--h1", "-c", "1000"]];
 
 /// The connections that nginx has seen for a thousand requests, all by one protocol.

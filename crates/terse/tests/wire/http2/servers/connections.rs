@@ -126,7 +126,7 @@ fn bodies_above_goaway_go_over_another_connection() {
 
 #[test]
 fn a_graceful_goaway_moves_requests_without_an_error() {
-    // The first GOAWAY takes all that is on its way; the second says what was.
+    // The first GOAWAY takes all that is on its way; the second names the last stream that was.
     let server = scripted(Limits::default(), |peer| {
         let Some(id) = peer.next() else { return };
         peer.goaway((1 << 31) - 1, Code::NO_ERROR);
@@ -356,7 +356,7 @@ fn a_client_that_leaves_takes_its_stream_along() {
 fn a_client_that_does_not_read_stalls_no_other() {
     let body = vec![b'x'; 2 << 20];
     let server = scripted(Limits::default(), move |peer| {
-        // What of the large answers the windows have let go so far.
+        // Bytes of the large responses that the windows have let through so far.
         let mut large: Vec<(u32, usize)> = Vec::new();
         while let Some(id) = peer.next() {
             if peer.streams[&id].path() == "/large" {
@@ -384,7 +384,7 @@ fn a_client_that_does_not_read_stalls_no_other() {
     terse.end();
 }
 
-/// Many clients that leave have their connection retired, since servers count resets; whoever is on it goes on.
+/// Many clients that leave have their connection retired, since servers count resets; other requests on it go on.
 #[test]
 fn many_that_leave_harm_no_other() {
     let (log, told) = log();
@@ -445,7 +445,7 @@ fn windows_that_close_and_open() {
             let length = peer.streams[&id].body.len().to_string();
             peer.frame(4, 0, 0, &window(0));
             peer.answer(id, 200, length.as_bytes());
-            // What the codec has credited meanwhile stays: the next stream's window is that of SETTINGS alone.
+            // The credit that the codec has given meanwhile stays: the next stream's window is that of SETTINGS alone.
         }
     });
     let terse = proxy(&server, "");
@@ -483,7 +483,7 @@ fn late_settings_open_windows() {
     terse.end();
 }
 
-/// The end of the process: what is open is answered, and servers' connections end by GOAWAY.
+/// The end of the process: open requests are answered, and servers' connections end by GOAWAY.
 #[test]
 fn a_drain_answers_what_is_open() {
     let (sender, receiver) = std::sync::mpsc::channel::<()>();

@@ -1,21 +1,21 @@
 //! gRPC through terse, by Google's implementations for Go and for Python: every kind of call, deadlines, cancellation, errors.
 //!
-//! `TERSE_GRPC_GO` names the program that `go build` makes in `tests/wire/http2/grpc`, `TERSE_GRPC_PYTHON` a Python that has grpcio, as
-//! `scripts/grpc` makes both. What is not there is left out, which is said.
+//! `TERSE_GRPC_GO` names the program that `go build` makes in `tests/wire/http2/grpc`, `TERSE_GRPC_PYTHON` a Python that has
+//! grpcio, as `scripts/grpc` makes both. Implementations that are missing are left out, with a message.
 
 use super::super::support::program::{Said, run};
 use super::{Program, Secret, figure, proxy};
 use std::path::{Path, PathBuf};
 
-/// One of the two implementations.
+/// An implementation of gRPC.
 struct Implementation {
     name: &'static str,
     program: PathBuf,
-    /// Words ahead of those that both take.
+    /// Arguments ahead of those that both take.
     words: Vec<&'static str>,
 }
 
-/// Those that are there.
+/// Implementations that are there.
 fn implementations() -> Vec<Implementation> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wire/http2/grpc/peer.py");
     let both = [("Go", "TERSE_GRPC_GO", vec![]), ("Python", "TERSE_GRPC_PYTHON", vec![script])];
@@ -42,7 +42,7 @@ impl Implementation {
     }
 }
 
-/// What a client says that has got all that it shall.
+/// Output of a client that has got all that it shall.
 const TOLD: &str = "\
 unary hello [ahead] [5] OK
 large true OK
@@ -64,7 +64,7 @@ fn calls(words: &str, secure: bool) {
     let all = implementations();
     for server in &all {
         let program = server.serve(secure, &secret);
-        // All calls of a client are on one connection: streams that end unfinished are what is tested here.
+        // All calls of a client are on one connection: streams that end unfinished are tested here.
         let terse = proxy(&format!(" http-reuse always\n server one {} {words}", program.address), &secret);
         let root = terse.path("root.pem");
         for client in &all {

@@ -27,7 +27,7 @@ fn bomb() -> Vec<u8> {
     block
 }
 
-/// What a server does after a request, and the limit or cause that ends its connection.
+/// Behaviour of a server after a request, and the limit or cause that ends its connection.
 type Pattern = (&'static str, fn(&mut Peer, u32), &'static str);
 
 const PATTERNS: &[Pattern] = &[
@@ -112,7 +112,7 @@ fn each_ends_at_its_limit() {
     terse.end();
 }
 
-/// A server that answers and does not end its answer is waited for as long as `timeout server` says.
+/// A server that answers and does not end its response is waited for as long as `timeout server` allows.
 #[test]
 fn an_answer_without_an_end_has_the_servers_time() {
     let server = answering(|peer, id| match peer.streams[&id].path().as_str() {

@@ -22,12 +22,12 @@ const CLIENTS: usize = 16;
 const KILLED_EVERY: usize = 400;
 const BACK_AFTER: usize = 100;
 
-/// What servers have done.
+/// Actions of servers.
 #[derive(Default)]
 struct Done {
     answers: AtomicUsize,
     goaways: AtomicUsize,
-    /// How often each POST was executed.
+    /// Number of executions of each POST.
     executed: Mutex<HashMap<String, usize>>,
 }
 
@@ -50,7 +50,7 @@ fn serve(peer: &mut Peer<'_>, done: &Done) {
         done.answers.fetch_add(1, SeqCst);
         left -= 1;
         if left == 0 {
-            // What has come above it is not looked at.
+            // Streams above it are not looked at.
             peer.goaway(id, Code::NO_ERROR);
             done.goaways.fetch_add(1, SeqCst);
             peer.ends();
@@ -59,10 +59,10 @@ fn serve(peer: &mut Peer<'_>, done: &Done) {
     }
 }
 
-/// What a client is told: the status, or 0, and the body.
+/// Response to a client: the status, or 0, and the body.
 type Told = (u16, String);
 
-/// Requests of one client: even ones are GETs, odd ones POSTs of a kilobyte; what was not answered as it must be.
+/// Requests of one client: even ones are GETs, odd ones POSTs of a kilobyte; returns those that were not answered as they must be.
 fn run(first: usize, mut ask: impl FnMut(bool, &str) -> Told) -> Vec<(bool, usize, Told)> {
     let numbers = (first..requests()).step_by(CLIENTS);
     let wrong = numbers.enumerate().filter_map(|(turn, number)| {
@@ -152,7 +152,7 @@ fn no_get_is_lost_and_no_post_is_executed_twice() {
     assert!(kills >= 20 && goaways >= 20, "{kills} kills, {goaways} GOAWAYs");
     assert!(twice.is_empty(), "executed twice: {twice:?}");
     assert!(gets.is_empty(), "{} GETs lost: {:?}", gets.len(), &gets[..gets.len().min(5)]);
-    // Only those that were with a server as it was killed: nobody knows whether they were executed.
+    // Only those that were with a server as it was killed: it is not known whether they were executed.
     assert!(posts.len() <= kills * CLIENTS, "{} POSTs lost: {:?}", posts.len(), &posts[..posts.len().min(5)]);
     assert!(posts.iter().all(|(.., (status, _))| matches!(status, 502 | 503)), "{posts:?}");
     drop(executed);

@@ -1,4 +1,4 @@
-//! A server of HTTP/2 that says exactly what a test says.
+//! A server of HTTP/2 that sends exactly what a test tells it to.
 
 use super::super::support::server::{Connection, Server};
 use std::collections::{BTreeMap, VecDeque};
@@ -6,22 +6,22 @@ use std::time::Instant;
 use terse_http::h2::{self, Code, Event, Limits};
 use terse_message::{Fields, Request, Response};
 
-/// A connection of a server, of which a script says what it sends. Every wait is false, or none, once the other side has gone.
+/// A connection of a server; a script tells what it sends. Every wait is false, or none, once the other side has gone.
 pub(crate) struct Peer<'a> {
     connection: &'a mut Connection,
     pub(crate) codec: h2::Connection,
     pub(crate) streams: BTreeMap<u32, Asked>,
     new: VecDeque<u32>,
     pub(crate) goaway: Option<Code>,
-    /// How often a PING of this side came back.
+    /// Number of PINGs of this side that came back.
     pub(crate) pongs: usize,
     pub(crate) failure: Option<&'static str>,
     has_gone: bool,
-    /// Whether it says nothing yet, not even its SETTINGS.
+    /// True if it sends nothing yet, not even its SETTINGS.
     pub(crate) is_silent: bool,
 }
 
-/// What has come on a stream.
+/// Data received on a stream.
 #[derive(Default, Debug)]
 pub(crate) struct Asked {
     pub(crate) head: Request,
@@ -84,7 +84,7 @@ impl<'a> Peer<'a> {
         peer
     }
 
-    /// How many connections were accepted before it.
+    /// Number of connections accepted before it.
     pub(crate) fn number(&self) -> usize {
         self.connection.number
     }
@@ -149,7 +149,7 @@ impl<'a> Peer<'a> {
         }
     }
 
-    /// Sends a whole answer with a length; what the windows take of it goes with its head.
+    /// Sends a whole response with a length; as much of it as the windows take goes with its head.
     pub(crate) fn answer(&mut self, id: u32, status: u16, body: &[u8]) {
         self.put_head(id, status, &[("content-length", &body.len().to_string())], false);
         self.data(id, body, true);

@@ -147,7 +147,7 @@ fn apache_serves() {
     }
 }
 
-/// Which connections a log of nginx's has.
+/// Connections in a log of nginx's.
 fn connections(log: &str) -> BTreeSet<&str> {
     log.lines().filter_map(|line| line.split(' ').next()).collect()
 }

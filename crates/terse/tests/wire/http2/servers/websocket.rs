@@ -78,8 +78,8 @@ fn bytes_go_both_ways_from_http2() {
     terse.end();
 }
 
-/// HAProxy ends a tunnel whose server has closed by END_STREAM and RST_STREAM: what it has said before is passed on, while the client
-/// still sends.
+/// HAProxy ends a tunnel whose server has closed by END_STREAM and RST_STREAM: the server's last bytes are passed on, while the
+/// client still sends.
 #[test]
 fn last_words_of_a_server_that_takes_no_more_arrive() {
     for code in [Code::CANCEL, Code::NO_ERROR] {
@@ -141,7 +141,7 @@ fn connect_opens_a_tunnel() {
     terse.end();
 }
 
-/// HTTP/2 has no upgrade: what is no WebSocket is asked for without it.
+/// HTTP/2 has no upgrade: a request for another protocol than WebSocket goes without it.
 #[test]
 fn other_upgrades_are_dropped() {
     let server = answering(|peer, id| {
