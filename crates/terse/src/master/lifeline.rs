@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! worker -> master   "_getsocks\n"    and then as in crate::takeover::protocol: the sockets of the worker before
-//! worker -> master   "says
-//! "         u32: how many bytes follow; its version and a line feed; its messages so far
+//! worker -> master   "says\n"         u32: how many bytes follow; its version and a line feed; its messages so far
 //! worker -> master   "ready\n"        then the worker's own sockets, in the same way
 //! master -> worker   from then on: Manner::BYTES bytes and the descriptor of a client of the master's command line (SCM_RIGHTS)
 //! either side ends: the other one reads its end. A worker without a master stops.

@@ -38,7 +38,7 @@ impl Bench {
         command.output().unwrap()
     }
 
-    /// Content of a file that `words` have made.
+    /// Compresses a file with `words`; returns its content, decompressed again, the exit code and the messages.
     fn packed(&self, words: &[&str], faults: Option<&Path>) -> (Vec<u8>, Option<i32>, String) {
         let _ = fs::remove_file(self.path("out.gz"));
         let output = self.terse(&[words, &["-f=body", "-o=out.gz"]].concat(), faults);

@@ -10,7 +10,7 @@ use openssl::base64::decode_block;
 use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
 
-/// An authority that answers what it is told to.
+/// An OCSP responder that sends the answers which the test gives it.
 struct Responder {
     server: Server,
     says: Arc<Mutex<Vec<u8>>>,

@@ -90,7 +90,7 @@ struct Case {
     table: &'static Table,
 }
 
-/// Cases with their numbers in the file, from which the fields of their values have their names.
+/// Cases of all tables, in order. Their values' fields have their names from the cases' positions.
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for table in TABLES {
