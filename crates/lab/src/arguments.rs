@@ -1,9 +1,9 @@
-//! Arguments of a sub-command: `--name value`, `--name` and words.
+//! Arguments of a sub-command: `--name value`, `--name` and files or names without an option.
 
 use anyhow::{Context, Result, bail};
 use std::str::FromStr;
 
-/// What is left of a command line.
+/// Arguments that are left of a command line.
 #[derive(Debug)]
 pub struct Arguments {
     rest: Vec<String>,
@@ -32,7 +32,7 @@ impl Arguments {
         value.parse().map(Some).with_context(|| format!("{name} {value}"))
     }
 
-    /// Takes the words, and says which one is an option that nobody knows.
+    /// Takes the remaining arguments; an unknown option among them is an error that names it.
     pub fn words(self) -> Result<Vec<String>> {
         match self.rest.iter().find(|word| word.starts_with("--")) {
             Some(word) => bail!("no such option: {word}"),
@@ -40,7 +40,7 @@ impl Arguments {
         }
     }
 
-    /// Says that nothing may be left.
+    /// Returns an error if anything is left.
     pub fn end(self) -> Result<()> {
         match self.rest.first() {
             Some(word) => bail!("no such option: {word}"),

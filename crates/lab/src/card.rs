@@ -4,14 +4,14 @@ use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use terse_testcard::results::Made;
 
-/// What to make results of.
+/// Files and settings to make results from.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where they go: the card's `TERSE_TESTCARD_RESULTS`.
+    /// File for the results: the card's `TERSE_TESTCARD_RESULTS`.
     pub results: PathBuf,
     /// libdeflate's level.
     pub level: i32,
-    /// Whether files are also taken in pieces of so many bytes, as programs do that cut them for several threads.
+    /// Size of pieces in which files are also taken, as by programs that cut them for several threads; `None`: whole only.
     pub chunk_bytes: Option<usize>,
     /// Files whose contents are bodies.
     pub files: Vec<PathBuf>,

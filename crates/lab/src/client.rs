@@ -15,14 +15,14 @@ use terse_compress::{Coding, decode};
 #[derive(Debug)]
 pub struct Client {
     socket: Socket,
-    /// Whether it goes on with a session of an earlier connection.
+    /// True if it has resumed a session of an earlier connection.
     resumed: bool,
-    /// What was read and belongs to no answer yet.
+    /// Bytes that were read and belong to no answer yet.
     rest: Vec<u8>,
     host: String,
     /// The connection's state, where it speaks HTTP/2.
     http2: Option<Http2>,
-    /// Whether anything of the answer that is waited for has come.
+    /// True if any byte of the awaited answer has come.
     has_begun: bool,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Upload<'a> {
         }
     }
 
-    /// The body behind its field, as HTTP/1 has them.
+    /// The body after its field, as HTTP/1 has them.
     fn encoded(self) -> Vec<u8> {
         match self {
             Upload::None => b"\r\n".to_vec(),
@@ -114,7 +114,7 @@ pub struct Reply {
     pub fields: FieldList,
     /// The body, chunks undone, its coding not.
     pub body: Vec<u8>,
-    /// Everything that came over the wire for it: head, body, chunk heads.
+    /// All bytes on the wire for it: head, body, chunk heads.
     pub wire_bytes: usize,
     /// From the request's first byte sent to the answer's last received.
     pub time: Duration,
@@ -144,7 +144,7 @@ impl Client {
         Ok(Client::of(Socket::Plain(connect(address, patience)?), false, address))
     }
 
-    /// The same, and takes what comes a piece at a time, with a pause before each.
+    /// The same, and takes the bytes a piece at a time, with a pause before each.
     pub fn connect_slow(address: SocketAddr, patience: Duration, piece: usize, pause: Duration) -> Result<Client> {
         let socket = connect(address, patience)?;
         rustix::net::sockopt::set_socket_recv_buffer_size(&socket, piece)?;
@@ -177,17 +177,17 @@ impl Client {
         Ok(client)
     }
 
-    /// Whether it goes on with a session of an earlier connection.
+    /// True if it has resumed a session of an earlier connection.
     pub fn is_resumed(&self) -> bool {
         self.resumed
     }
 
-    /// Whether anything of the last answer has come: a request on a connection that was in use is repeated where nothing has.
+    /// True if any byte of the last answer has come: a request on a connection that was in use is repeated where none has.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// Whether it speaks HTTP/2, and its server takes no further requests on it.
+    /// True if it speaks HTTP/2, and its server takes no further requests on it.
     pub fn is_given_up(&self) -> bool {
         self.http2.as_ref().is_some_and(Http2::is_given_up)
     }
@@ -227,7 +227,7 @@ impl Client {
         Ok(self.socket.write_all(bytes)?)
     }
 
-    /// Takes what comes until there are so many bytes.
+    /// Reads until there are so many bytes.
     pub fn receive(&mut self, bytes: usize) -> Result<Vec<u8>> {
         self.take(bytes)
     }

@@ -221,7 +221,7 @@ fn svn(mut arguments: Arguments) -> Result<bool> {
     svn::run(&options)
 }
 
-/// Who takes part: programs by environment variables.
+/// Contestants: programs by environment variables.
 fn rivals() -> Vec<Rival> {
     let rival = |name: &str, kind, program| Rival { name: name.into(), kind, program };
     let mut rivals = vec![
@@ -241,7 +241,7 @@ fn rivals() -> Vec<Rival> {
     rivals
 }
 
-/// Where the Canterbury corpus is.
+/// Folder of the Canterbury corpus.
 fn corpora() -> Option<PathBuf> {
     let shared = || Some(PathBuf::from(std::env::var_os("TERSE_SHARED")?).join("corpora"));
     std::env::var_os("TERSE_CORPORA").map(PathBuf::from).or_else(shared)

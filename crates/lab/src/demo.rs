@@ -1,4 +1,5 @@
-//! The demonstration: three made-up servers, terse in front of them, a table of what each coding did, and the console for the browser.
+//! The demonstration: three made-up servers, terse in front of them, a table of the results of each coding, and the console for the
+//! browser.
 
 use crate::client::{Client, Reply};
 use crate::origin::{Options as OriginOptions, Origin};
@@ -10,14 +11,14 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// How it is run.
+/// Settings of the demonstration.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The program.
     pub terse: PathBuf,
     /// Its configuration: it reads `PORT`, `CONSOLE` and `ORIGIN1` to `ORIGIN3` from the environment.
     pub config: PathBuf,
-    /// Where terse listens.
+    /// Port on which terse listens.
     pub port: u16,
     /// Ends when the table is printed.
     pub once: bool,
@@ -66,7 +67,7 @@ fn usual_or_free(port: u16) -> Result<SocketAddr> {
     Ok(usual.or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?.local_addr()?)
 }
 
-/// Fetches everything in each coding and prints what came.
+/// Fetches everything in each coding and prints the results.
 fn table(address: SocketAddr) -> Result<bool> {
     println!(
         "\n{:<21} {:<24} {:>9} {:>9} {:>9} {:>9}  {:>6}  not compressed because",
@@ -98,7 +99,7 @@ fn table(address: SocketAddr) -> Result<bool> {
     Ok(whole)
 }
 
-/// What comes again is not compressed again.
+/// Shows that a repeated response is not compressed again.
 fn remembered(address: SocketAddr) -> Result<()> {
     println!("\nThe same page again and again, in ms:");
     for coding in CODINGS {
@@ -138,7 +139,7 @@ fn wait_for_the_end(terse: &mut Program) -> Result<()> {
     })
 }
 
-/// What the table shows.
+/// Paths of the table.
 const PATHS: &[&str] = &[
     "/static/page.html",
     "/static/small.js",
@@ -151,19 +152,19 @@ const PATHS: &[&str] = &[
     "/static/tiny",
 ];
 
-/// What is fetched again: from the third time on it comes from memory.
+/// Path that is fetched again: from the third time on it comes from memory.
 const REPEATED: &str = "/static/page.js";
 const AGAIN: usize = 5;
 
 /// In the order of the table's columns.
 const CODINGS: [&str; 3] = ["gzip", "br", "zstd"];
 
-/// Where `terse --to` shows it, too.
+/// Port of the console; `terse --to` has it there, too.
 const CONSOLE_PORT: u16 = 8404;
-/// Where HTTP/2 is spoken over TLS.
+/// Port of HTTP/2 over TLS.
 const TLS_PORT: u16 = 8443;
 
-/// As many as the configuration names.
+/// Number of servers, as many as the configuration names.
 const SERVERS: usize = 3;
 
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,7 +1,7 @@
-//! The floor of what forwarding costs: a forwarder on one thread that parses nothing.
+//! The floor of the cost of forwarding: a forwarder on one thread that parses nothing.
 //!
-//! A request costs two reads, two writes and two waits. Each client has a connection to the origin of its own. What one side does not
-//! take yet is held, and nothing more is read for it meanwhile: a connection holds at most one read in each direction.
+//! A request costs two reads, two writes and two waits. Each client has a connection to the origin of its own. Bytes that one side
+//! does not take yet are held, and nothing more is read for it meanwhile: a connection holds at most one read in each direction.
 
 use crate::cores;
 use anyhow::{Context, Result};
@@ -12,10 +12,10 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-/// Where it listens, and what it forwards to.
+/// Address of the listener, and address that it forwards to.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Where clients connect.
+    /// Address for clients.
     pub listen: SocketAddr,
     /// The origin.
     pub to: SocketAddr,
@@ -53,7 +53,7 @@ pub fn serve(listener: &TcpListener, to: SocketAddr, stop: &UnixStream) -> io::R
         for event in &events {
             match event.data.u64() {
                 STOP => return Ok(()),
-                // Who went away meanwhile, or finds no origin, sees a closed connection.
+                // A client that went away meanwhile, or for which there is no origin, sees a closed connection.
                 LISTENER => _ = accept(listener, to).and_then(|pair| pairs.enter(pair, &epoll)),
                 token => pairs.forward(token, event.flags, &epoll, &mut room),
             }
@@ -68,7 +68,7 @@ struct Pairs {
     all: Vec<Option<Pair>>,
     /// Numbers without a pair.
     free: Vec<usize>,
-    /// The same of this turn: events that were taken with theirs must find nobody.
+    /// The numbers freed in this turn: events that were taken with theirs must find no pair.
     gone: Vec<usize>,
 }
 
@@ -119,14 +119,14 @@ struct Side {
     held: Vec<u8>,
     /// So many of them it has.
     sent: usize,
-    /// It sends nothing more.
+    /// True if it sends nothing more.
     has_ended: bool,
-    /// What it is in the set for; nothing: it is not in it.
+    /// Events that it is in the set for; none: it is not in it.
     watched: EventFlags,
 }
 
 impl Pair {
-    /// Does what one side is ready for; false when both have ended.
+    /// Reads and writes as one side is ready for; false when both have ended.
     fn forward(&mut self, side: usize, flags: EventFlags, epoll: &OwnedFd, number: usize, room: &mut [u8]) -> io::Result<bool> {
         let other = 1 - side;
         if flags.contains(EventFlags::OUT) {
@@ -150,7 +150,7 @@ impl Pair {
         Ok(!self.sides.iter().all(|side| side.has_ended && side.held.is_empty()))
     }
 
-    /// Waits for what a side can be used for now.
+    /// Waits for the events that a side can use now.
     fn watch(&mut self, place: usize, epoll: &OwnedFd, number: usize) -> io::Result<()> {
         let mut wanted = EventFlags::empty();
         wanted.set(EventFlags::IN, !self.sides[place].has_ended && self.sides[1 - place].held.is_empty());
@@ -160,7 +160,7 @@ impl Pair {
             return Ok(());
         }
         let (socket, data) = (side.socket.as_fd(), EventData::new_u64((number * 2 + place) as u64));
-        // What is in the set for nothing still wakes when it is hung up.
+        // A socket that is in the set for no event still wakes when it is hung up.
         match (side.watched.is_empty(), wanted.is_empty()) {
             (true, _) => epoll::add(epoll, socket, data, wanted)?,
             (_, true) => epoll::delete(epoll, socket)?,
@@ -172,7 +172,7 @@ impl Pair {
 }
 
 impl Side {
-    /// Writes once, and holds what it does not take.
+    /// Writes once, and holds the bytes that it does not take.
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         let count = match self.socket.write(bytes) {
             Err(error) if is_for_later(&error) => 0,
@@ -182,7 +182,7 @@ impl Side {
         Ok(())
     }
 
-    /// Writes what is held; then says that nothing follows, if that is so.
+    /// Writes the held bytes; then shuts the sending side down, if nothing follows.
     fn flush(&mut self, is_last: bool) -> io::Result<()> {
         if !self.held.is_empty() {
             match self.socket.write(&self.held[self.sent..]) {
@@ -216,14 +216,14 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
-    /// More than what sockets and the forwarder hold.
+    /// More than sockets and the forwarder hold.
     const LOAD_BYTES: usize = 40 << 20;
 
     fn pattern() -> Vec<u8> {
         (0..LOAD_BYTES).map(|i| (i * 7 + i / 251) as u8).collect()
     }
 
-    /// Writes all of it, and says when the other side does not take more.
+    /// Writes all of it, and signals when the other side does not take more.
     fn write_until_stuck(io: &mut TcpStream, all: &[u8], stuck: &mpsc::Sender<()>) {
         io.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
         let mut at = 0;

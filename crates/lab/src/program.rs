@@ -30,7 +30,7 @@ impl Program {
         self.child.id()
     }
 
-    /// How it ended, if it did.
+    /// Exit status, if it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
@@ -83,7 +83,7 @@ pub fn wait_until(patience: Duration, mut condition: impl FnMut() -> bool) -> bo
     }
 }
 
-/// Sends a signal; a process that is gone has what it needs.
+/// Sends a signal; a process that is gone needs none.
 pub fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
         let _ = kill_process(pid, signal);

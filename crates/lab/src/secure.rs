@@ -30,7 +30,7 @@ pub fn write_certificate(file: &Path) -> Result<()> {
     std::fs::write(file, pem).with_context(|| file.display().to_string())
 }
 
-/// What clients of TLS 1.3 share.
+/// State that clients of TLS 1.3 share.
 #[derive(Clone)]
 pub struct Secure {
     connector: SslConnector,
@@ -50,7 +50,7 @@ impl Secure {
         Secure::of(SslConnector::builder(SslMethod::tls_client())?, resumes)
     }
 
-    /// Clients that speak HTTP/2, and say so by ALPN.
+    /// Clients that speak HTTP/2, and offer it by ALPN.
     pub fn for_http2() -> Result<Secure> {
         let mut connector = SslConnector::builder(SslMethod::tls_client())?;
         connector.set_alpn_protos(b"\x02h2")?;
@@ -58,7 +58,7 @@ impl Secure {
     }
 
     fn of(mut connector: SslConnectorBuilder, resumes: bool) -> Result<Secure> {
-        // The certificate is one that was just made; what it costs to verify it is the client's time.
+        // The certificate is one that was just made; the cost of verifying it is the client's time.
         connector.set_verify(SslVerifyMode::NONE);
         let session = resumes.then(Arc::<Mutex<Option<SslSession>>>::default);
         if let Some(last) = session.clone() {
@@ -70,7 +70,7 @@ impl Secure {
         Ok(Secure { connector: connector.build(), session })
     }
 
-    /// Shakes hands; says whether a session was resumed.
+    /// Shakes hands; returns whether a session was resumed.
     pub(crate) fn shake(&self, socket: TcpStream) -> Result<(SslStream<TcpStream>, bool)> {
         let mut settings = self.connector.configure()?.verify_hostname(false).into_ssl("localhost")?;
         let last = self.session.as_ref().and_then(|last| last.lock().unwrap_or_else(PoisonError::into_inner).take());

@@ -34,7 +34,7 @@ pub fn cpu_time(root: u32) -> Duration {
     Duration::from_nanos(nanoseconds.sum())
 }
 
-/// Bytes of memory that are theirs alone, and bytes resident in proportion to who else maps them.
+/// Bytes of memory that are theirs alone, and bytes resident, shared pages in proportion to the number of processes that map them.
 pub fn memory(root: u32) -> Memory {
     let mut memory = Memory::default();
     for pid in pids(root) {
@@ -67,7 +67,7 @@ pub fn name(pid: u32) -> String {
 
 fn parent(pid: u32) -> Option<u32> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything; behind the last one come the state and the parent.
+    // The name, in parentheses, may hold anything; after the last one come the state and the parent.
     text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 

@@ -10,7 +10,7 @@
 
 use std::fmt::Write;
 
-/// What the generator prints for `{0..last}`: `last + 1` variables, and about ten look-ups for each.
+/// Output of the generator for `{0..last}`: `last + 1` variables, and about ten look-ups for each.
 pub fn rules(last: usize) -> String {
     let mut text = String::new();
     for i in 0..=last {

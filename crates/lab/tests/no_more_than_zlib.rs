@@ -1,7 +1,7 @@
-//! A whole body never comes out larger than zlib's of the same level, whoever the policy lets code it, but for [`ALLOWANCE`].
+//! A whole body never comes out larger than zlib's of the same level, whichever coder the policy chooses, except for [`ALLOWANCE`].
 //!
-//! zlib is the system's; where there is none, nothing is compared, and the test says so. Bodies are the origin's, and the Canterbury
-//! corpus where `TERSE_SHARED` names the folder that has it.
+//! zlib is the system's; where there is none, nothing is compared, and the test reports that. Bodies are the origin's, and the
+//! Canterbury corpus where `TERSE_SHARED` names the folder that has it.
 
 #![allow(unsafe_code)]
 
@@ -19,7 +19,7 @@ fn zlib_bytes(zlib: &libloading::Library, body: &[u8], level: u8) -> usize {
     let mut length = out.len() as c_ulong;
     // SAFETY: zlib's function of this name has this type.
     let compress2 = unsafe { zlib.get::<Compress2>(b"compress2\0") }.expect("zlib's function");
-    // SAFETY: both buffers have the bytes that are said, and nothing is kept of them.
+    // SAFETY: both buffers have the given lengths, and nothing is kept of them.
     let code = unsafe { compress2(out.as_mut_ptr(), &mut length, body.as_ptr(), body.len() as c_ulong, c_int::from(level)) };
     assert_eq!(code, 0, "zlib's answer");
     length as usize
@@ -55,7 +55,8 @@ fn bodies() -> Vec<(String, Vec<u8>)> {
     bodies
 }
 
-/// Bytes. libdeflate says its codes' lengths less well where bodies are short: a script of 1,000 bytes is 610 by zlib and 620 by it.
+/// Bytes. libdeflate codes the lengths of its codes less well where bodies are short: a script of 1,000 bytes is 610 by zlib and
+/// 620 by it.
 const ALLOWANCE: usize = 16;
 
 #[test]

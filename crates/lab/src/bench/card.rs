@@ -1,4 +1,4 @@
-//! The test card for scenarios: its library, its clock, and the results of what it is given.
+//! The test card for scenarios: its library, its clock, and the results for its jobs.
 
 use crate::card::keep;
 use crate::client::Client;
@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A card that knows what it is given, or learns it.
+/// A card that knows the bodies of its jobs, or learns them.
 #[derive(Debug)]
 pub(super) struct Card {
     library: PathBuf,
@@ -25,7 +25,7 @@ impl Card {
         Ok(card)
     }
 
-    /// Knows nothing, and learns: what it is given a second time it has not to compute any more.
+    /// Returns a card that knows nothing, and learns: it need not compute the same job a second time.
     pub(super) fn learning() -> Result<Card> {
         Ok(Card { learns: true, ..Card::new()? })
     }
@@ -35,12 +35,12 @@ impl Card {
         Ok(Card { library: library()?, folder, learns: false })
     }
 
-    /// Where its library is.
+    /// Path of its library.
     pub(super) fn library(&self) -> &Path {
         &self.library
     }
 
-    /// What its users are told by their environment.
+    /// Environment variables of its users.
     pub(super) fn environment(&self) -> Vec<(&'static str, PathBuf)> {
         let folder = self.folder.path();
         let variables = [("TERSE_TESTCARD_RESULTS", folder.to_owned()), ("TERSE_TESTCARD_CLOCK", folder.join("clock"))];

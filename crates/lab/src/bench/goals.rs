@@ -1,4 +1,4 @@
-//! What terse is held to, and whether the numbers hold it.
+//! Goals of terse, and the check of the numbers against them.
 
 use super::files::{WITH_CARD, WITH_CARD_TWICE};
 use super::sample::{Metric, Sample, summary};
@@ -7,7 +7,7 @@ use super::sample::{Metric, Sample, summary};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Goal {
     scenario: &'static str,
-    /// Who is held to it.
+    /// Contestant that is held to it.
     entrant: &'static str,
     metric: Metric,
     bound: Bound,
@@ -33,9 +33,9 @@ enum Bound {
 
 /// A goal's outcome, as the cells of a table row, and whether it was reached.
 pub(super) struct Verdict {
-    /// Scenario and metric, the bound, what was measured.
+    /// Scenario and metric, the bound, the measured value.
     pub(super) cells: [String; 3],
-    /// Whether it holds.
+    /// True if it holds.
     pub(super) held: bool,
 }
 
@@ -152,7 +152,7 @@ pub(super) const GOALS: &[Goal] = &[
     goal("gzip-canterbury", Metric::Ratio, Bound::AtLeastAmount(3.6)),
     // Which level that is depends on the machine: with ISA-L the first is quicker, and its ratio less.
     goal("gzip-canterbury-100", Metric::Speed, Bound::AtRatio(2.5, 3.5)),
-    // What a card is for. In elapsed time two cores are quicker than its 2.5 Gbit/s.
+    // The purpose of a card. In elapsed time two cores are quicker than its 2.5 Gbit/s.
     goal_of(WITH_CARD, "card-file", Metric::CpuTime, Bound::Times(0.6, TERSE)),
     // Nine tenths of the card's rate, as in card-simulated-2.
     goal_of(WITH_CARD_TWICE, "card-file", Metric::Speed, Bound::AtLeastAmount(2.25)),

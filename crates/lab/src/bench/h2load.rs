@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use tempfile::NamedTempFile;
 
-/// What is asked for, and how hard.
+/// Request and intensity of a load.
 #[derive(Clone, Debug)]
 pub(super) struct Load<'a> {
     /// The proxy.
@@ -20,7 +20,7 @@ pub(super) struct Load<'a> {
     pub(super) path: &'a str,
     /// Lines of the request's head.
     pub(super) lines: &'a [&'a str],
-    /// What each request has for a body: then it is a POST.
+    /// Body of each request: then it is a POST.
     pub(super) message: Option<&'a [u8]>,
     /// Connections held open at once.
     pub(super) connections: usize,
@@ -30,12 +30,12 @@ pub(super) struct Load<'a> {
     pub(super) time: Duration,
 }
 
-/// What came of it.
+/// Result of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Outcome {
     /// Whole answers.
     pub(super) requests: u64,
-    /// How long it took.
+    /// Duration of the run.
     pub(super) time: Duration,
 }
 
@@ -77,7 +77,7 @@ fn file_of(message: &[u8]) -> Result<NamedTempFile> {
     Ok(file)
 }
 
-/// What its report says. It ends within the time, and connections that end before it are failures.
+/// Parses its report. It ends within the time, and connections that end before it are failures.
 fn outcome(report: &str, seconds: u64) -> Result<Outcome> {
     let requests = counts(report, "requests: ")?;
     let statuses = counts(report, "status codes: ")?;
@@ -101,7 +101,7 @@ fn outcome(report: &str, seconds: u64) -> Result<Outcome> {
     Ok(Outcome { requests: done, time: Duration::from_secs(seconds) })
 }
 
-/// The numbers of a line, each with its word.
+/// Numbers of a line, each with its word.
 fn counts<'r>(report: &'r str, beginning: &str) -> Result<Vec<(u64, &'r str)>> {
     let line = report.lines().find_map(|line| line.strip_prefix(beginning));
     let line = line.with_context(|| format!("h2load does not tell its {beginning}{report}"))?;

@@ -1,4 +1,4 @@
-//! The machine that was measured on, in words.
+//! Description of the machine that was measured on.
 
 use std::fs;
 

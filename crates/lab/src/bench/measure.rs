@@ -1,4 +1,4 @@
-//! One round of one scenario on one proxy that runs.
+//! A round of one scenario on one proxy that runs.
 
 use super::h2load::{self, H2load};
 use super::rival::Running;
@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a round gives.
+/// Results of a round.
 pub(super) type Numbers = Vec<(Metric, f64)>;
 
 /// The tools of a measurement.
@@ -33,7 +33,7 @@ pub(super) struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Sees that the proxy does what the scenario says, fills its caches, and weighs its answers.
+    /// Checks that the proxy does what the scenario requires, fills its caches, and weighs its answers.
     pub(super) fn check(&self, scenario: &Scenario, config: &str, proxy: &Running) -> Result<Numbers> {
         let mut client = proxy.connect(PATIENCE)?;
         let expected = match scenario.traffic {
@@ -156,7 +156,7 @@ impl Bench<'_> {
         let secure = Secure::new(resumed)?;
         let shake = || -> Result<()> {
             let mut client = Client::connect_secured(proxy.address(), PATIENCE, &secure)?;
-            // Sessions of TLS 1.3 come behind the handshake: with the answer they are there.
+            // Sessions of TLS 1.3 come after the handshake: with the answer they are there.
             client.get(scenario.path, &["Connection: close"])?;
             if client.is_resumed() != resumed {
                 bail!("a session was {}resumed", if resumed { "not " } else { "" });
@@ -236,7 +236,7 @@ fn idle(scenario: &Scenario, proxy: &Running, connections: usize) -> Result<Numb
         }
         Ok(())
     };
-    // What the first ones cost is not theirs: tables that grow, an allocator that takes its first arenas.
+    // The first ones bear a cost that is not theirs: tables that grow, an allocator that takes its first arenas.
     let mut clients = Vec::new();
     ask(&mut clients, IDLE_BEFORE)?;
     let before = tree::memory(proxy.pid());

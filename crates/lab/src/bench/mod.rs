@@ -1,9 +1,9 @@
 //! The benchmark: terse beside other proxies, on the same files and traffic, in turns.
 //!
 //! Every proxy stays on its own core, wrk, the clients and the origin on another one, so that the proxy's CPU time is counted
-//! without them. What counts is CPU time per answer: it does not change when the load generator is the slower side. All proxies of
-//! a scenario run at the same time and are loaded one after the other, a round each, so that a noisy minute hits them alike.
-//! Commands that compress files ([`files`]) have the machine to themselves, in turns too.
+//! without them. The figure that counts is CPU time per answer: it does not change when the load generator is the slower side. All
+//! proxies of a scenario run at the same time and are loaded one after the other, a round each, so that a noisy minute hits them
+//! alike. Commands that compress files ([`files`]) have the machine to themselves, in turns too.
 
 pub(crate) mod card;
 mod counts;
@@ -38,10 +38,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use wrk::Wrk;
 
-/// What is run, and how long.
+/// Scenarios to run, their durations and their output.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Who takes part.
+    /// Proxies that take part.
     pub rivals: Vec<Rival>,
     /// The load generator.
     pub wrk: PathBuf,
@@ -53,15 +53,15 @@ pub struct Options {
     pub scenarios: PathBuf,
     /// Rounds of each scenario.
     pub rounds: usize,
-    /// How long one round loads a proxy.
+    /// Duration of a proxy's load in one round.
     pub time: Duration,
-    /// Less of what takes long.
+    /// Less of the work that takes long.
     pub is_quick: bool,
     /// A folder with the Canterbury corpus in `canterbury`, if there is one.
     pub corpora: Option<PathBuf>,
-    /// The beginnings of the names of the scenarios that are wanted; empty: all. `counts` stands for the counts of `plain`.
+    /// The beginnings of the names of the wanted scenarios; empty: all. `counts` is the name for the counts of `plain`.
     pub only: Vec<String>,
-    /// Where `results.md` and `results.tsv` are written; none: the page goes to the standard output.
+    /// Folder for `results.md` and `results.tsv`; none: the page goes to the standard output.
     pub out: Option<PathBuf>,
 }
 
@@ -122,14 +122,14 @@ impl Options {
         self.only.is_empty() || self.only.iter().any(|prefix| name.starts_with(prefix.as_str()))
     }
 
-    /// What is measured, and its versions.
+    /// Measured programs, and their versions.
     fn programs(&self) -> Vec<(String, String)> {
         let gzip = self.gzip.as_deref().filter(|_| FILE_SCENARIOS.iter().any(|scenario| self.wants(scenario.name)));
         let gzip = gzip.map(|program| ("gzip".to_owned(), rival::version(program)));
         self.rivals.iter().map(|rival| (rival.name.clone(), rival.version())).chain(gzip).collect()
     }
 
-    /// Says which of the wanted names no scenario begins with.
+    /// Returns an error that tells which of the wanted names no scenario begins with.
     fn check_names(&self) -> Result<()> {
         let names: Vec<&str> = scenarios().map(|(name, _)| name).chain([COUNTS]).collect();
         match self.only.iter().find(|prefix| !names.iter().any(|name| name.starts_with(prefix.as_str()))) {
@@ -157,7 +157,7 @@ struct Entrant<'a> {
     rival: &'a Rival,
     config: &'static str,
     workers: usize,
-    /// Whether our library is in zlib's place.
+    /// True if our library replaces zlib.
     is_on_our_zlib: bool,
 }
 
@@ -260,18 +260,19 @@ impl Run<'_> {
     }
 }
 
-/// Names of all scenarios, and what they are, in the order in which they are measured.
+/// Names of all scenarios, and their descriptions, in the order in which they are measured.
 fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
     let of_files = FILE_SCENARIOS.iter().map(|scenario| (scenario.name, scenario.about));
     SCENARIOS.iter().map(|scenario| (scenario.name, scenario.about)).chain(of_files)
 }
 
-/// What `--only` calls [`counts`].
+/// Name of [`counts`] for `--only`.
 const COUNTS: &str = "counts";
-/// Where scripts/libterse_z puts the library, beside this program.
+/// Path of the library of scripts/libterse_z, beside this program.
 const OUR_ZLIB: &str = "zlib/libterse_z.so";
 
-/// Who runs in a scenario: each proxy that has a file for it once, or once with one worker and once with two, or in several ways.
+/// Returns the contestants of a scenario: each proxy that has a file for it once, or once with one worker and once with two, or in
+/// several ways.
 fn entrants<'a>(rivals: &'a [Rival], scenario: &Scenario, folder: &Path) -> Vec<Entrant<'a>> {
     let of = |rival: &'a Rival| -> Vec<Entrant<'a>> {
         let entrant = |words: &str, config, workers| Entrant {
@@ -321,6 +322,6 @@ impl Results {
 pub(crate) fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // If it cannot be raised, the scenario that needs it says so.
+    // If it cannot be raised, the scenario that needs it reports that.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }

@@ -16,11 +16,11 @@ pub(super) struct Results {
     pub(super) samples: Vec<Sample>,
     /// System calls of `plain`, by entrant.
     pub(super) calls: Vec<(String, Calls)>,
-    /// What did not work, in words.
+    /// Messages about failures.
     pub(super) problems: Vec<String>,
-    /// What this machine has not what it takes for, in words.
+    /// Messages about scenarios that this machine lacks something for.
     pub(super) left_out: Vec<String>,
-    /// How it was measured: rounds, seconds, cores.
+    /// Conditions of the measurement: rounds, seconds, cores.
     pub(super) how: String,
 }
 

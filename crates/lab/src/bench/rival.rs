@@ -1,4 +1,4 @@
-//! The proxies that are compared, and one of them running.
+//! The proxies that are compared, and a running proxy.
 
 use super::card::Card;
 use super::scenario::PLAIN;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Whose configuration a proxy reads, and how it is started.
+/// Kind of a proxy: the configuration that it reads, and the way to start it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Ours.
@@ -31,22 +31,22 @@ pub enum Kind {
 /// A proxy that takes part.
 #[derive(Clone, Debug)]
 pub struct Rival {
-    /// What the tables call it.
+    /// Name in the tables.
     pub name: String,
-    /// What it is.
+    /// Kind of the program.
     pub kind: Kind,
     /// Its program.
     pub program: PathBuf,
 }
 
-/// What a scenario's file is filled in with.
+/// Values that a scenario's file is filled in with.
 #[derive(Clone, Debug)]
 pub(super) struct Setting<'a> {
     /// The name of the file in the folder of scenarios, without its end.
     pub(super) config: &'a str,
-    /// That folder.
+    /// Folder of the files.
     pub(super) folder: &'a Path,
-    /// Where the origin listens.
+    /// Address of the origin.
     pub(super) origin: SocketAddr,
     /// Worker threads or processes.
     pub(super) workers: usize,
@@ -63,7 +63,7 @@ pub(super) struct Setting<'a> {
 }
 
 impl Rival {
-    /// What the program says about itself: its version, how ours was built, and the library that it compresses with.
+    /// The program's own description: its version, how ours was built, and the library that it compresses with.
     pub(super) fn version(&self) -> String {
         if self.kind == Kind::Floor {
             return "`terse-lab floor`, a forwarder that parses nothing".into();
@@ -87,7 +87,7 @@ impl Rival {
         library.fold(first, |version, line| format!("{version}; {}", line.to_lowercase()))
     }
 
-    /// Whether a scenario has a file for it.
+    /// True if a scenario has a file for it.
     pub(super) fn takes_part(&self, folder: &Path, config: &str) -> bool {
         if self.kind == Kind::Floor { config == PLAIN } else { self.source(folder, config).exists() }
     }
@@ -175,7 +175,7 @@ impl Rival {
     }
 }
 
-/// The first line of what a program says of its version.
+/// The first line of a program's version.
 pub(super) fn version(program: &Path) -> String {
     first_line(&said(program, "--version")).to_owned()
 }
@@ -184,7 +184,7 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or("says no version")
 }
 
-/// What a program says when it is given an argument.
+/// Output of a program with an argument.
 fn said(program: &Path, argument: &str) -> String {
     match Command::new(program).arg(argument).stdin(Stdio::null()).output() {
         Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr),
@@ -216,12 +216,12 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Where it listens.
+    /// Address that it listens on.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Whether it speaks TLS.
+    /// True if it speaks TLS.
     pub(super) fn is_secured(&self) -> bool {
         self.secure.is_some()
     }

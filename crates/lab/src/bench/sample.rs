@@ -1,21 +1,21 @@
-//! What was measured: numbers with their units, and what is best, and what is in the middle.
+//! Measured values: numbers with their units, the best of several, and the median.
 
-/// One number.
+/// A measured value.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Sample {
     /// The scenario's name.
     pub(super) scenario: String,
-    /// Who was measured.
+    /// Contestant that was measured.
     pub(super) entrant: String,
     /// From 1.
     pub(super) round: usize,
-    /// What was measured.
+    /// Metric that was measured.
     pub(super) metric: Metric,
-    /// How much, in the metric's unit.
+    /// Value, in the metric's unit.
     pub(super) value: f64,
 }
 
-/// What is measured.
+/// Metric of a measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Metric {
     /// CPU time of the proxy's processes per answer, microseconds.
@@ -42,7 +42,7 @@ pub(super) enum Metric {
     SystemCalls,
     /// The bytes of a file's compressed form.
     Size,
-    /// How many times larger the file is.
+    /// Quotient of the file's size and that of its compressed form.
     Ratio,
     /// From a command's start to its end, seconds.
     Elapsed,
@@ -97,12 +97,12 @@ impl Metric {
         }
     }
 
-    /// Whether more is better.
+    /// True if more is better.
     pub(super) fn more_is_better(self) -> bool {
         matches!(self, Metric::Rate | Metric::Downloads | Metric::Ratio | Metric::Speed)
     }
 
-    /// The digits behind the point that mean something.
+    /// Number of significant digits after the point.
     pub(super) fn decimals(self) -> usize {
         match self {
             Metric::Cpu | Metric::LoadTime | Metric::Downloads => 1,
@@ -120,7 +120,7 @@ pub(super) struct Summary {
     pub(super) best: f64,
     /// The round in the middle.
     pub(super) median: f64,
-    /// How many there were.
+    /// Number of rounds.
     pub(super) rounds: usize,
 }
 

@@ -1,76 +1,76 @@
-//! What is measured.
+//! Scenarios of the measurements.
 
-/// One kind of traffic.
+/// A kind of traffic.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scenario {
-    /// What `--only` and the tables call it.
+    /// Name for `--only` and in the tables.
     pub(super) name: &'static str,
     /// For the reader of the results.
     pub(super) about: &'static str,
     /// The name of its files in the folder of scenarios, without their ends.
     pub(super) config: &'static str,
-    /// What is fetched.
+    /// Path that is fetched.
     pub(super) path: &'static str,
-    /// How.
+    /// Way of fetching it.
     pub(super) traffic: Traffic,
 }
 
-/// How a scenario's path is fetched, and what is of interest then.
+/// Way of fetching a scenario's path, and the metrics of interest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Traffic {
     /// Over so many connections at once that stay open: CPU time per answer.
     Requests(usize),
     /// The same, the proxy itself answering with nothing.
     Answers(usize),
-    /// As the first one, each answer followed by the end of its connection.
+    /// As `Requests`, each answer followed by the end of its connection.
     Close(usize),
     /// The same for bodies so large that many are under way when time is up: CPU time per 64 MB.
     Bulk(usize),
-    /// One after the other: CPU time, and how long each takes.
+    /// Downloads, one after the other: CPU time, and the duration of each.
     Downloads,
-    /// So many clients, each one after the other, through the test card, in software ([`WITHOUT_CARD`]) and uncompressed.
+    /// Through the test card, in software ([`WITHOUT_CARD`]) and uncompressed: so many clients, each one after the other.
     Card(usize),
-    /// As the first one, by nginx as it is and with our library in zlib's place.
+    /// As `Requests`, by nginx as it is and with our library in place of zlib.
     Library(usize),
     /// Over a few connections, alone and while others download something else compressed: how long the slowest of a hundred takes.
     Tail {
-        /// How many they are.
+        /// Number of connections.
         connections: usize,
-        /// What the others download.
+        /// Path that the other clients download.
         beside: &'static str,
     },
     /// So many connections, each silent after one answer: memory.
     Idle(usize),
-    /// One connection after the other over TLS, each for one request: CPU time for each.
+    /// Connections over TLS, one after the other, each for one request: CPU time for each.
     Handshakes {
-        /// Whether each goes on with the session of the one before.
+        /// True if each resumes the session of the one before.
         resumed: bool,
     },
     /// Over HTTP/2, so many streams at once on each of so many connections: CPU time per answer.
     Http2 {
-        /// How many connections.
+        /// Number of connections.
         connections: usize,
         /// Streams of each.
         streams: usize,
     },
     /// The same with a small message in each request, as unary calls of gRPC have it.
     Grpc {
-        /// How many connections.
+        /// Number of connections.
         connections: usize,
         /// Streams of each.
         streams: usize,
     },
-    /// As the first one, by one worker and by two.
+    /// As `Requests`, by one worker and by two.
     Scale(usize),
 }
 
 impl Scenario {
-    /// Whether a proxy with that file compresses what is fetched.
+    /// True if a proxy with that file compresses the body that is fetched.
     pub(super) fn compresses(&self, config: &str) -> bool {
         COMPRESSING.iter().any(|beginning| config.starts_with(beginning)) && !matches!(self.traffic, Traffic::Tail { .. })
     }
 
-    /// What clients take, a line of their requests.
+    /// Accept-Encoding of the clients, a line of their requests.
     pub(super) fn accept(&self) -> &'static str {
         if matches!(self.config, "zstd" | "br" | "tls-h2-zstd" | "tls-h2-br") {
             "Accept-Encoding: gzip, zstd, br"

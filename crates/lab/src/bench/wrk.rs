@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// What is asked for, and how hard.
+/// Request and intensity of a load.
 #[derive(Clone, Debug)]
 pub(crate) struct Load<'a> {
     /// The proxy.
@@ -22,18 +22,18 @@ pub(crate) struct Load<'a> {
     pub(crate) connections: usize,
     /// For how long.
     pub(crate) time: Duration,
-    /// Whether how long answers take is what counts: then wrk goes before all others on its core, if the system lets it.
+    /// True if the metric is the time of responses: then wrk goes before all others on its core, if the system lets it.
     pub(crate) is_timed: bool,
 }
 
-/// What came of it.
+/// Result of a load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
     /// Whole answers.
     pub(crate) requests: u64,
     /// All bytes received, those of answers that were not whole yet too.
     pub(crate) bytes: u64,
-    /// How long it took.
+    /// Duration of the run.
     pub(crate) time: Duration,
     /// 99 of 100 came within this time.
     pub(crate) p99: Duration,
@@ -45,7 +45,7 @@ pub(crate) struct Wrk {
     program: PathBuf,
     folder: tempfile::TempDir,
     core: usize,
-    /// Whether it may go before all others.
+    /// True if it may go before all others.
     may_go_first: bool,
 }
 
@@ -58,7 +58,7 @@ impl Wrk {
         Ok(Wrk { program: program.into(), folder, core, may_go_first })
     }
 
-    /// Whether it goes before all others on its core where times are what counts.
+    /// True if it goes before all others on its core where the metric is a time.
     pub(crate) fn may_go_first(&self) -> bool {
         self.may_go_first
     }
@@ -101,7 +101,8 @@ impl Wrk {
     }
 }
 
-/// Runs a program at real-time priority. The clients and the origin share its core: what it waits for them is not the proxy's time.
+/// Runs a program at real-time priority. The clients and the origin share its core: time that it waits for them is not the proxy's
+/// time.
 const GO_FIRST: [&str; 3] = ["chrt", "--fifo", "1"];
 
 /// Prints exact numbers, which wrk's own report rounds.

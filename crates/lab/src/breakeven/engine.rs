@@ -1,5 +1,5 @@
-//! What a job costs that an engine does in a process of its own: by the test card, which knows the bodies and so takes hardly any of the
-//! processor's time itself.
+//! Cost of a job that an engine does in a process of its own: by the test card, which knows the bodies and so takes hardly any of
+//! the processor's time itself.
 
 use super::trial::{Trial, body};
 use super::{SIZES, bench_library};
@@ -16,10 +16,10 @@ use terse_compress::engine::Source;
 use terse_compress::offload::{self, Standing};
 use terse_compress::{Coding, Device, EngineId, EngineSettings, Level, Limit, Plan, Queue};
 
-/// Where the card finds what it knows.
+/// Variable for the file from which the card knows its results.
 pub(super) const RESULTS: &str = "TERSE_TESTCARD_RESULTS";
 
-/// Makes what the card is to know.
+/// Makes the results that the card is to know.
 pub(super) fn prepare(folder: &Path) -> Result<()> {
     SIZES.iter().try_for_each(|bytes| card::keep(folder, &body(*bytes), LEVEL).map(drop))
 }

@@ -1,12 +1,13 @@
-//! From which size on compression should leave its worker: what leaving costs, against what staying costs the others.
+//! The size from which on compression should leave its worker: the cost of leaving, against the cost of staying for the other
+//! clients.
 //!
 //! The same bodies are compressed twice, by the compressor that the proxy uses: in place, and by the offload queue. Leaving costs
-//! processor time (the job is handed over, a thread wakes, the worker is woken) and the body itself arrives later; staying makes every
-//! other client of the worker wait for the whole of it. Leaving pays from where it costs less than [`WORTH`] of the work: below that,
-//! the wait that others are spared is short, and what is paid for it would be a good part of it.
+//! processor time (the job is handed over, a thread wakes, the worker is woken) and the body itself arrives later. Staying makes
+//! every other client of the worker wait for the whole of it. Leaving pays from where it costs less than [`WORTH`] of the work:
+//! below that, the wait that others are spared is short, and its price would be a good part of it.
 //!
-//! And what a job costs that goes on to an engine in a process of its own, beside what software takes for it in place: from where it
-//! costs less the engine pays.
+//! Also measured is the cost of a job that goes on to an engine in a process of its own, beside the cost of software in place: the
+//! engine pays from where it costs less.
 
 mod engine;
 mod trial;
@@ -24,14 +25,14 @@ use terse_compress::coder::Engine;
 use terse_compress::{Coding, EngineSettings, Level, Plan};
 use trial::{Cost, Trial};
 
-/// How long it takes, and where the results go.
+/// Length of the measurement, and files for the results.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How often each size is measured each way; the best one is kept.
+    /// Number of measurements of each size in each way; the best one is kept.
     pub rounds: usize,
-    /// Where the page is written.
+    /// File for the page.
     pub page: PathBuf,
-    /// Where the numbers are written.
+    /// File for the numbers.
     pub numbers: PathBuf,
 }
 
@@ -41,7 +42,7 @@ const SIZES: [usize; 12] = [512, 1024, 2048, 4096, 8192, 12_288, 16_384, 24_576,
 /// The part of a job's own time that leaving may cost.
 const WORTH: f64 = 0.05;
 
-/// What is measured.
+/// Codings and levels that are measured.
 const PLANS: [Plan; 8] = [
     plan(Coding::Gzip, 1),
     plan(Coding::Gzip, 6),
@@ -57,25 +58,25 @@ const fn plan(coding: Coding, level: u8) -> Plan {
     Plan { coding, level: Level(level) }
 }
 
-/// What was measured of one size.
+/// Costs measured for one size.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     plan: Plan,
     bytes: usize,
     stays: Cost,
     leaves: Cost,
-    /// What the proxy expects the work to take, in nanoseconds: by that it decides.
+    /// Time that the proxy expects the work to take, in nanoseconds: by that it decides.
     expected_ns: f64,
 }
 
 impl Row {
-    /// What leaving costs, in nanoseconds of processor time.
+    /// Cost of leaving, in nanoseconds of processor time.
     fn extra_ns(&self) -> f64 {
         (self.leaves.cpu_ns - self.stays.cpu_ns).max(0.0)
     }
 }
 
-/// What this process is, if it has been started as the keeper of the card.
+/// Runs this process as the keeper of the card, if it has been started as that.
 pub fn keeper() -> Option<ExitCode> {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let (word, rest) = words.split_first()?;
@@ -85,7 +86,7 @@ pub fn keeper() -> Option<ExitCode> {
 /// Measures, and writes both files.
 pub fn run(options: &Options) -> Result<bool> {
     if std::env::var_os(engine::RESULTS).is_none() {
-        // The card is told by its environment what it knows, so what starts it must have that.
+        // The environment tells the card the results that it knows, so the process that starts it must have that.
         let folder = tempfile::Builder::new().prefix("terse-card-").tempdir()?;
         engine::prepare(folder.path())?;
         let mut again = Command::new(std::env::current_exe()?);
@@ -111,7 +112,7 @@ pub fn run(options: &Options) -> Result<bool> {
     Ok(true)
 }
 
-/// From which work on leaving costs less than [`WORTH`] of it, in nanoseconds: what leaving costs on the median, over that part.
+/// Work from which on leaving costs less than [`WORTH`] of it, in nanoseconds: the median cost of leaving, over that part.
 fn break_even_ns(rows: &[Row]) -> f64 {
     median(rows.iter().map(Row::extra_ns)) / WORTH
 }
@@ -173,7 +174,7 @@ fn dear(rows: &[Row], expected_ns: std::ops::Range<f64>) -> String {
     format!("{dear} of {}", near.len())
 }
 
-/// What jobs cost that the card does, beside software in place.
+/// Costs of jobs that the card does, beside software in place.
 fn card_page(costs: &[(usize, f64)], rows: &[Row]) -> String {
     let mut page = String::from(
         "\n## Engines\n\nA job that goes to a library in a process of its own: µs of processor time of both processes, with the check of its \

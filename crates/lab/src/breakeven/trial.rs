@@ -9,7 +9,7 @@ use std::time::Instant;
 use terse_compress::{Compressor, EngineId, Limit, Plan, Pool, Queue, Tuning, Workplace};
 use tokio::runtime::Runtime;
 
-/// What a body costs.
+/// Cost of a body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cost {
     /// Processor time of the process.
@@ -24,11 +24,11 @@ pub(super) struct Trial {
     plan: Plan,
     stays: Arc<Workplace>,
     leaves: Arc<Workplace>,
-    /// Who does what leaves, if not software, and the process that it runs in.
+    /// Engine that does the jobs of the queue, if not software, and the process that it runs in.
     engine: Option<(EngineId, Pid)>,
 }
 
-/// How much is compressed in one go: long enough for the clocks.
+/// Bytes that are compressed in one go: long enough for the clocks.
 const BYTES_A_ROUND: usize = 2 << 20;
 
 impl Trial {
@@ -58,7 +58,7 @@ impl Trial {
         })
     }
 
-    /// What bodies of that size cost in place and away: the best of so many rounds, in turns.
+    /// Costs of bodies of that size in place and away: the best of `rounds`, in turns.
     pub(super) fn costs(&self, bytes: usize, rounds: usize) -> Result<(Cost, Cost)> {
         let body = body(bytes);
         let (mut stays, mut leaves) = (WORST, WORST);

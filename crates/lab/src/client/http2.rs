@@ -26,7 +26,7 @@ pub(super) struct Asked<'a> {
     pub(super) body: Option<&'a [u8]>,
 }
 
-/// What has come of an answer.
+/// Part of an answer that has come.
 #[derive(Default)]
 struct Partial {
     has_begun: bool,
@@ -49,7 +49,7 @@ impl Http2 {
         Ok(http2)
     }
 
-    /// Whether no further stream can be opened.
+    /// True if no further stream can be opened.
     pub(super) fn is_given_up(&self) -> bool {
         self.connection.is_going()
     }
@@ -108,7 +108,7 @@ impl Http2 {
         Ok(())
     }
 
-    /// Sends what is to be sent, waits for something, and takes it.
+    /// Sends the pending bytes, waits for something, and takes it.
     fn turn(&mut self, socket: &mut Socket, take: &mut dyn FnMut(&mut Connection, Event) -> Result<()>) -> Result<()> {
         self.flush(socket)?;
         let count = socket.read(&mut self.room)?;

@@ -20,9 +20,9 @@ pub(super) struct Collection {
 pub(super) struct File {
     /// Its name, without the ending.
     pub(super) name: String,
-    /// Where it is.
+    /// Path of the file.
     pub(super) path: PathBuf,
-    /// Where programs that read it run.
+    /// Working folder of programs that read it.
     pub(super) folder: PathBuf,
     /// The environment that they see.
     pub(super) environment: Vec<(String, String)>,
@@ -33,7 +33,7 @@ pub(super) struct File {
 /// A line of `verdicts.tsv`.
 #[derive(Clone, Debug)]
 pub(super) struct Recorded {
-    /// Whether one of HAProxy's versions accepts the file.
+    /// True if one of HAProxy's versions accepts the file.
     pub(super) accepted: bool,
     /// The first problem that each version names.
     pub(super) problems: Vec<Problem>,

@@ -5,7 +5,7 @@ use super::reading::{Problem, Reading};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// What came of it.
+/// Outcome of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// Both accept the file.
@@ -25,13 +25,13 @@ pub(super) enum Kind {
 pub(super) struct Comparison {
     /// The file's name.
     pub(super) name: String,
-    /// What came of it.
+    /// Outcome of the comparison.
     pub(super) kind: Kind,
-    /// What terse says.
+    /// Reading by terse.
     pub(super) ours: Reading,
-    /// What HAProxy says here and now.
+    /// Reading by this machine's HAProxy.
     theirs: Option<Reading>,
-    /// What it said before.
+    /// Recorded verdict of HAProxy.
     recorded: Option<Recorded>,
 }
 
@@ -55,7 +55,7 @@ impl Comparison {
         Comparison { name: file.name.clone(), kind, ours, theirs, recorded }
     }
 
-    /// Whether nothing is left to explain.
+    /// True if nothing is left to explain.
     pub(super) fn agrees(&self) -> bool {
         matches!(self.kind, Kind::BothAccept | Kind::BothRefuse)
     }
@@ -75,7 +75,7 @@ impl Comparison {
             }
         }
         if let (Some(theirs), Kind::BothAccept) = (&self.theirs, self.kind) {
-            // What a line means is doubted by one of the two alone.
+            // The meaning of a line is doubted by one of the two alone.
             let lines = |reading: &Reading| reading.warnings.iter().map(|problem| problem.line).collect::<BTreeSet<u32>>();
             let (known, new) = (lines(theirs), lines(&self.ours));
             let only = |reading: &Reading, other: &BTreeSet<u32>| {
@@ -114,5 +114,5 @@ const fn word(accepted: bool) -> &'static str {
     if accepted { "accepts" } else { "refuses" }
 }
 
-/// Lines of a file that are told: the first says most.
+/// Lines of a file that are printed: the first tells most.
 const MOST_LINES: usize = 8;

@@ -1,4 +1,4 @@
-//! Configuration files that people have: what terse says of each beside what HAProxy says.
+//! Configuration files of real users: terse's verdict on each beside HAProxy's.
 //!
 //! ```text
 //! folder -> Collection (a prepared copy) -> Reading (one program, one file) -> Comparison -> the table, and what is missing
@@ -21,7 +21,7 @@ use reading::Reading;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// What is compared.
+/// Settings of the comparison.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The folder of files.
@@ -49,7 +49,7 @@ pub fn run(options: &Options) -> Result<bool> {
     Ok(comparisons.iter().all(Comparison::agrees))
 }
 
-/// What keeps files from being accepted that HAProxy accepts, most files first.
+/// Lists the reasons why files are refused that HAProxy accepts, most files first.
 fn missing(comparisons: &[Comparison]) -> String {
     let mut reasons: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for comparison in comparisons.iter().filter(|comparison| comparison.kind == Kind::Refused) {
@@ -87,7 +87,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
-    /// A program that refuses what has the word `bad` in it, at its line.
+    /// Makes a program that refuses a file with the word `bad` in it, at its line.
     fn program(folder: &Path, word: &str) -> PathBuf {
         let file = folder.join(word);
         let text = format!(

@@ -1,4 +1,4 @@
-//! What a program says of a configuration file.
+//! A program's verdict on a configuration file.
 
 use super::collection::File;
 use anyhow::{Context, Result, bail};
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A program's verdict, with its reasons.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
-    /// Whether it accepts the file.
+    /// True if it accepts the file.
     pub(super) accepted: bool,
     /// Its alerts that name a line.
     pub(super) alerts: Vec<Problem>,
@@ -17,7 +17,7 @@ pub(super) struct Reading {
     pub(super) warnings: Vec<Problem>,
 }
 
-/// What is wrong with a line.
+/// Problem of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Problem {
     /// The line.
@@ -26,7 +26,7 @@ pub(super) struct Problem {
     pub(super) reason: String,
 }
 
-/// Where a program is, if it runs. (Its name is looked up here, because checks see another PATH.)
+/// Path of a program, if it runs. (Its name is looked up here, because checks see another PATH.)
 pub(super) fn find(program: &Path) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let here = match program.components().count() {
@@ -51,14 +51,14 @@ impl Reading {
         Ok(Reading { accepted, alerts: of("[ALERT]"), warnings: of("[WARNING]") })
     }
 
-    /// Whether one of its alerts names one of those lines.
+    /// True if one of its alerts names one of those lines.
     pub(super) fn names(&self, lines: impl Iterator<Item = u32>) -> bool {
         let lines: Vec<u32> = lines.collect();
         self.alerts.iter().any(|problem| lines.contains(&problem.line))
     }
 }
 
-/// Waits for a check to end; whether it accepts, and what it said.
+/// Waits for a check to end; returns whether it accepts, and its output.
 fn outcome(child: Child) -> Result<(bool, String)> {
     let pid = child.id();
     let (send, receive) = std::sync::mpsc::channel();
@@ -81,7 +81,7 @@ impl Problem {
         })
     }
 
-    /// What is missing, without what differs from line to line: the reason up to its second quoted word.
+    /// The missing feature, without what differs from line to line: the reason up to its second quoted word.
     pub(super) fn what(&self) -> String {
         let quotes: Vec<usize> = self.reason.match_indices('\'').map(|(at, _)| at + 1).collect();
         let end = match (quotes.get(1), quotes.get(3)) {

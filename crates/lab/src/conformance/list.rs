@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How the program is started.
+/// Configuration that the program is started with.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Manner {
     /// With the test's configuration alone.
@@ -29,7 +29,7 @@ struct List {
 }
 
 impl Lists {
-    /// Reads a list, and the one beside it.
+    /// Reads a list, and the list beside it.
     pub(super) fn read(file: &Path) -> Result<Lists> {
         Ok(Lists {
             plain: List::read(file, PLAIN_HEAD)?,
@@ -37,7 +37,7 @@ impl Lists {
         })
     }
 
-    /// How a test of the lists passes.
+    /// Manner in which a test of the lists passes.
     pub(super) fn manner(&self, name: &str) -> Option<Manner> {
         match name {
             _ if self.plain.names.contains(name) => Some(Manner::Plain),
@@ -46,7 +46,7 @@ impl Lists {
         }
     }
 
-    /// How a test is tried, and how again while it fails.
+    /// Manner in which a test is tried, and those in which it is tried again while it fails.
     pub(super) fn tries(&self, name: &str, update: bool) -> (Manner, &'static [Manner]) {
         match self.manner(name) {
             listed if !update => (listed.unwrap_or_default(), &[]),
@@ -104,7 +104,7 @@ impl List {
     }
 }
 
-/// What asks for HAProxy's ways, beside the lists.
+/// File beside the lists with the lines for HAProxy's ways.
 pub(super) const SETTINGS: &str = "as-haproxy.cfg";
 
 const PLAIN_HEAD: &str = "# HAProxy's regression tests that pass. `make conformance` fails when one of them does not; with ARGS=--update it rewrites this.\n";

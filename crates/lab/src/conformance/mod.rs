@@ -1,11 +1,11 @@
-//! HAProxy's regression tests, run through VTest with another program in HAProxy's place.
+//! HAProxy's regression tests, run through VTest with another program in place of HAProxy.
 //!
 //! Each test runs on its own, in a short-named folder (the paths of unix sockets must be), under the name `haproxy` (it is the tag in
 //! logs), with a time limit and with everything it leaves behind ended. A skip is never a pass, and neither is a pass that
 //! proves nothing.
 //!
-//! What passes without more is in one list. What passes only with the lines of `as-haproxy.cfg`, which lies beside that list and asks for
-//! HAProxy's ways where the program's own differ, is in `passing-as-haproxy.txt`.
+//! Tests that pass without more are in one list. Tests that pass only with the lines of `as-haproxy.cfg` are in
+//! `passing-as-haproxy.txt`. That file lies beside the list and sets HAProxy's ways where the program's own differ.
 
 mod list;
 mod probe;
@@ -25,7 +25,7 @@ use std::time::Duration;
 use test_run::Bed;
 use verdict::{Outcome, Verdict};
 
-/// What is run.
+/// Settings of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// HAProxy's folder `reg-tests`.
@@ -44,7 +44,7 @@ pub struct Options {
     pub list: PathBuf,
     /// Rewrites the lists instead of comparing with it.
     pub update: bool,
-    /// Where each test's log is kept; none: nowhere.
+    /// Folder for the tests' logs; none: they are not kept.
     pub logs: Option<PathBuf>,
 }
 
@@ -76,7 +76,7 @@ pub fn run(options: &Options) -> Result<bool> {
         }
         others.iter().map(|manner| run(name, *manner)).find(|other| other.outcome == Outcome::Pass).unwrap_or(verdict)
     });
-    // A machine that is busy makes tests fail: what is listed gets a second chance, alone.
+    // A machine that is busy makes tests fail: listed tests get a second chance, alone.
     for (name, verdict) in &mut verdicts {
         if let Some(manner) = lists.manner(name)
             && verdict.outcome != Outcome::Pass

@@ -1,5 +1,5 @@
-//! Whether the program behaves as one that can be measured: it answers what tests ask before they run, and tells a good
-//! configuration from a bad one.
+//! Checks that the program behaves as one that can be measured: it answers the questions that tests have before they run, and tells
+//! a good configuration from a bad one.
 
 use super::test_run::Bed;
 use anyhow::Result;

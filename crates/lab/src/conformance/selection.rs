@@ -1,4 +1,4 @@
-//! Which tests there are, and which of them say themselves that they are not for here.
+//! The tests that there are, and those that exclude themselves by comments.
 
 use anyhow::{Context, Result};
 use std::collections::HashSet;
@@ -23,7 +23,7 @@ pub(super) fn tests(root: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Judges what a test says about itself in comments.
+/// Judges a test by its comments.
 #[derive(Debug)]
 pub(super) struct Selection {
     root: PathBuf,
@@ -41,7 +41,7 @@ impl Selection {
         fs::read(self.root.join(name)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
-    /// Why the test is not run, if so.
+    /// Reason why the test is not run; `None`: it is run.
     pub(super) fn skips(&self, text: &str) -> Option<String> {
         let values = |key: &'static str| text.lines().filter_map(move |line| line.strip_prefix(key)).map(str::trim);
         let kind = values("#REGTEST_TYPE=").next_back().unwrap_or("default");
@@ -51,21 +51,21 @@ impl Selection {
         if values("#EXCLUDE_TARGETS=").flat_map(|list| list.split(',')).any(|target| target.trim() == "linux-glibc") {
             return Some("excluded target".into());
         }
-        // Older suites name what they need in comments; alternatives are separated by bars.
+        // Older suites name their requirements in comments; alternatives are separated by bars.
         let required = REQUIRE_KEYS.iter().flat_map(|key| values(key)).flat_map(|list| list.split(','));
         let missing =
             required.map(str::trim).filter(|need| !need.is_empty()).find(|need| !need.split('|').any(|one| self.has(one)));
         missing.map(|need| format!("needs {need}"))
     }
 
-    /// Whether the program has a feature, or the machine a program.
+    /// True if the program has a feature, or the machine a program.
     fn has(&self, name: &str) -> bool {
         let path = std::env::var_os("PATH").unwrap_or_default();
         self.features.contains(name) || std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
     }
 }
 
-/// What HAProxy's own script runs.
+/// Types of tests that HAProxy's own script runs.
 const TYPES: &[&str] = &["default", "bug", "devel", "slow"];
 
 const REQUIRE_KEYS: &[&str] =

@@ -1,4 +1,4 @@
-//! One test's run: its folder, its processes, its end.
+//! Run of a test: its folder, its processes, its end.
 
 use super::Options;
 use super::list::{Manner, SETTINGS};
@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// What all runs share.
+/// State that all runs share.
 #[derive(Debug)]
 pub(super) struct Bed {
     pub(super) root: PathBuf,
@@ -46,7 +46,7 @@ impl Bed {
         let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
         let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
         let vtest = options.vtest.canonicalize().with_context(|| options.vtest.display().to_string())?;
-        // Programs are started in other folders; a path with a blank could not be said in their arguments.
+        // Programs are started in other folders; a path with a blank cannot be written in their arguments.
         let settings = folder.path().join(SETTINGS);
         std::os::unix::fs::symlink(std::path::absolute(options.list.with_file_name(SETTINGS))?, &settings)?;
         Ok(Bed {
@@ -101,7 +101,7 @@ impl Bed {
         Ok(judge(&Evidence { output: &output, log: &log, ended_by_force: !ended, trusted }))
     }
 
-    /// Runs the program itself; its exit status and what it printed.
+    /// Runs the program itself; returns its exit status and its output.
     pub(super) fn ask(&self, words: &[&str]) -> Result<(Option<i32>, String)> {
         let folder = self.folder.path().join("probe");
         let _ = fs::create_dir(&folder);
@@ -128,7 +128,7 @@ impl Bed {
     }
 }
 
-/// VTest's own log: in the one folder that it made.
+/// VTest's own log: in the only folder that it made.
 fn read_log(folder: &Path) -> String {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| read(&entry.path().join("LOG"))).collect()

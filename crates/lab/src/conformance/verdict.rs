@@ -1,18 +1,18 @@
-//! What a run of VTest says, and whether it may be believed.
+//! Outcome of a run of VTest, and whether it may be believed.
 
 use super::list::Manner;
 use std::collections::BTreeSet;
 
-/// How a test ended.
+/// Outcome of a test.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Outcome {
-    /// VTest says passed, and the log bears it out.
+    /// VTest reports that it passed, and the log bears it out.
     Pass,
-    /// It did not.
+    /// VTest reports that it failed.
     Fail,
     /// The time limit ended it.
     Timeout,
-    /// VTest says passed, but nothing was proved.
+    /// VTest reports that it passed, but nothing was proved.
     Vacuous,
     /// It was not run, or ended itself because something is missing.
     Skip,
@@ -27,16 +27,16 @@ pub(super) struct Verdict {
     pub(super) seconds: f64,
 }
 
-/// What a run left.
+/// Output and log of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Evidence<'a> {
-    /// What VTest printed.
+    /// Output of VTest.
     pub(super) output: &'a str,
     /// Its log.
     pub(super) log: &'a str,
     /// The outer time limit ended it.
     pub(super) ended_by_force: bool,
-    /// The program says what is wrong with a configuration, so that its refusals may be believed.
+    /// The program tells a wrong configuration from a right one, so that its refusals may be believed.
     pub(super) trusted: bool,
 }
 
@@ -68,7 +68,7 @@ impl Verdict {
         Verdict::new(Outcome::Fail, why)
     }
 
-    /// Whether it was run and did not pass.
+    /// True if it was run and did not pass.
     pub(super) fn is_failure(&self) -> bool {
         !matches!(self.outcome, Outcome::Pass | Outcome::Skip)
     }
@@ -97,7 +97,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
     }
 }
 
-/// VTest takes an exit status of 1 for a skip: the log must say so too.
+/// VTest takes an exit status of 1 for a skip: the log must have it too.
 fn judge_skip(log: &str) -> Verdict {
     if !log.contains("SKIPPING test, ") || has_error(log) {
         return Verdict::fail(format!("ended as if skipped: {}", first_error(log)));
@@ -142,7 +142,7 @@ fn tally(output: &str) -> Option<[u32; 3]> {
     Some([numbers.next()??, numbers.next()??, numbers.next()??])
 }
 
-/// A line of the log: whose it is, and what it says.
+/// Parses a line of the log: its program, and its text.
 fn entry(line: &str) -> Option<(&str, &str)> {
     let rest = line.strip_prefix('*')?.trim_start_matches('*').trim_start();
     let (who, text) = rest.split_once(char::is_whitespace)?;
@@ -159,7 +159,7 @@ fn has_error(log: &str) -> bool {
     log.lines().any(|line| line.starts_with("---- "))
 }
 
-/// The most telling line: VTest's first complaint, and what the program said.
+/// The most telling lines: VTest's first complaint, and the program's message.
 fn first_error(log: &str) -> String {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let complaint = log.lines().find_map(|line| line.strip_prefix("---- ")).map(words);

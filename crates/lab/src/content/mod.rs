@@ -1,6 +1,6 @@
-//! What the origin serves, all of it made up: the same seed gives the same bytes on every machine.
+//! Bodies that the origin serves, all made up: the same seed gives the same bytes on every machine.
 //!
-//! Bodies are built to compress like the real thing, because a benchmark of compression on unreal bodies says nothing: scripts to
+//! Bodies are built to compress like the real thing, because a benchmark of compression on unreal bodies proves nothing: scripts to
 //! about a third, the bitmap to a fortieth, the photo not at all.
 
 pub mod page;
@@ -16,7 +16,7 @@ mod words;
 pub struct Template {
     /// The body.
     pub bytes: Vec<u8>,
-    /// Where [`STAMP_BYTES`] bytes may be overwritten without harm to the body's form; ascending, not overlapping.
+    /// Offsets of [`STAMP_BYTES`] bytes that may be overwritten without harm to the body's form; ascending, not overlapping.
     pub stamps: Vec<usize>,
 }
 

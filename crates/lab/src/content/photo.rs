@@ -12,7 +12,7 @@ pub fn photo(seed: u64) -> Vec<u8> {
     }
     let mut jpeg = Vec::new();
     let encoder = jpeg_encoder::Encoder::new(&mut jpeg, QUALITY);
-    // The picture has the size that is said, and a vector takes any amount: nothing here can fail.
+    // The picture has the given size, and a vector takes any amount: nothing here can fail.
     let encoded = encoder.encode(&picture.rgb, WIDTH as u16, HEIGHT as u16, jpeg_encoder::ColorType::Rgb);
     debug_assert!(encoded.is_ok());
     jpeg

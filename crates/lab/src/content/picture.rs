@@ -102,7 +102,7 @@ impl Picture {
         }
     }
 
-    /// The mirror image of what is above the shore, each strip of rows shifted by a ripple.
+    /// The mirror image of the part above the shore, each strip of rows shifted by a ripple.
     fn river(&mut self, rng: &mut Rng, shore: usize) {
         let row_bytes = self.width * 3;
         let mut shift = 0isize;

@@ -26,13 +26,13 @@ impl Rng {
         self.below(100) < chance
     }
 
-    /// One of the list, which is not empty; the first ones more often, as words are in texts (Zipf's law, roughly).
+    /// Returns an item of the list, which is not empty; the first ones more often, as words are in texts (Zipf's law, roughly).
     pub fn common<'a>(&mut self, list: &[&'a str]) -> &'a str {
         let reach = self.below(list.len()) + 1;
         list[self.below(reach)]
     }
 
-    /// One of the list, which is not empty.
+    /// Returns an item of the list, which is not empty.
     pub fn pick<'a>(&mut self, list: &[&'a str]) -> &'a str {
         list[self.below(list.len())]
     }

@@ -1,5 +1,5 @@
-//! JavaScript that nobody wrote: functions, loops, objects and comments from a small grammar, with names put together from the
-//! words that programs are made of.
+//! Generated JavaScript: functions, loops, objects and comments from a small grammar, with names put together from the words that
+//! programs are made of.
 //!
 //! It parses, does nothing when run but define functions, and shrinks under gzip as a library's source does: 132 KB to a third at level 6, 38 % at level 1.
 
@@ -47,7 +47,7 @@ struct Writer {
     depth: usize,
     /// The functions so far.
     declared: HashSet<String>,
-    /// What the function at hand may speak of: its parameters and variables.
+    /// Names that the current function may use: its parameters and variables.
     locals: Vec<String>,
 }
 
@@ -309,16 +309,16 @@ fn capital(name: &mut String, word: &str) {
     name.push_str(&word[1..]);
 }
 
-/// How many names in a hundred are of more words than they need be. As for [`TABLE_PERCENT`].
+/// Percentage of names that have more words than they need. As for [`TABLE_PERCENT`].
 const COMPOUND_PERCENT: usize = 45;
 
-/// How many of a hundred items are tables of numbers: raised until gzip left of a script what it leaves of a real one.
+/// Percentage of items that are tables of numbers: raised until gzip left as much of a script as of a real one.
 const TABLE_PERCENT: usize = 27;
 
 /// Room for the last comment.
 const PADDING_LEAST: usize = 4;
 
-/// So many functions that do not fit into what is left before the rest is filled with a comment.
+/// Number of functions that do not fit into the remaining bytes before the rest is filled with a comment.
 const MISFITS_MOST: usize = 8;
 
 #[cfg(test)]

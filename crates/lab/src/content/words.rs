@@ -232,7 +232,7 @@ pub(super) const NOUNS: &[&str] = &[
     "dependency",
 ];
 
-/// What stands between them in comments.
+/// Words between them in comments.
 pub(super) const PROSE: &[&str] = &[
     "the", "of", "is", "to", "a", "and", "for", "in", "must", "not", "be", "that", "with", "when", "has", "from", "this",
     "already", "before", "after", "only", "each", "because", "as", "if", "on", "while", "their", "until", "without", "whose",

@@ -18,7 +18,7 @@ pub(super) struct Contest {
     asked: Vec<(u64, u32)>,
 }
 
-/// One of a list: the newest first, as it grows in HAProxy.
+/// A node of a list: the newest first, as it grows in HAProxy.
 struct Link {
     hash: u64,
     value: i64,
@@ -60,7 +60,7 @@ impl Contest {
         best
     }
 
-    /// Whether all find the same values.
+    /// True if all find the same values.
     #[cfg(test)]
     pub(super) fn agree(&self) -> bool {
         let sums = RUNS.map(|run| run(self));
@@ -68,7 +68,7 @@ impl Contest {
     }
 
     fn sum(&self, find: impl Fn(u64, u32) -> Option<i64>) -> i64 {
-        // The next one is not asked for before this one is there: its cost is what counts, not how many fit side by side.
+        // The next one is not asked for before this one is there: its cost counts, not the number that fit side by side.
         let mut last = 0;
         let mut sum = 0i64;
         for &(hash, slot) in &self.asked {

@@ -1,4 +1,4 @@
-//! What the look-up of a variable costs, by how many there are: a list, a tree, a hash table, and slots.
+//! Cost of the look-up of a variable, by the number of variables: a list, a tree, a hash table, and slots.
 //!
 //! The first two are what HAProxy had and has; all three look for the 64-bit hash of a name, which is known when the configuration
 //! has been read. Slots are ours. The result is a plot for the manual and a table of its numbers.
@@ -12,14 +12,14 @@ use plot::{Line, Mark, Plot};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// How long it takes, and where the results go.
+/// Length of the measurement, and files for the results.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How often each structure is measured at each count; the best one is kept.
+    /// Number of measurements of each structure at each count; the best one is kept.
     pub rounds: usize,
-    /// Where the plot is written.
+    /// File for the plot.
     pub plot: PathBuf,
-    /// Where the numbers are written.
+    /// File for the numbers.
     pub numbers: PathBuf,
 }
 
@@ -40,14 +40,14 @@ pub fn run(options: &Options) -> Result<bool> {
     Ok(true)
 }
 
-/// One structure's costs in nanoseconds a look-up, by the number of names.
+/// Costs of a structure in nanoseconds a look-up, by the number of names.
 #[derive(Clone, PartialEq, Debug)]
 struct Curve {
     name: &'static str,
     costs: Vec<(f64, f64)>,
 }
 
-/// Where one curve rises above another for good.
+/// Point where a curve rises above another for good.
 #[derive(Clone, PartialEq, Debug)]
 struct Crossing {
     upper: usize,

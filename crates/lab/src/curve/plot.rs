@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-/// What is drawn.
+/// A plot's data.
 pub(super) struct Plot<'a> {
     pub(super) title: &'a str,
-    /// What the horizontal axis counts.
+    /// Quantity of the horizontal axis.
     pub(super) across: &'a str,
-    /// What the vertical axis counts.
+    /// Quantity of the vertical axis.
     pub(super) up: &'a str,
     pub(super) lines: Vec<Line<'a>>,
     pub(super) marks: Vec<Mark>,
@@ -19,7 +19,7 @@ pub(super) struct Line<'a> {
     pub(super) points: &'a [(f64, f64)],
 }
 
-/// A circle with a word above it.
+/// A circle with a label above it.
 pub(super) struct Mark {
     pub(super) at: (f64, f64),
     pub(super) text: String,
@@ -54,7 +54,7 @@ impl Plot<'_> {
             let (x, y) = scale.place(mark.at);
             let _ =
                 writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\" fill=\"none\" stroke=\"#222\" stroke-width=\"1.5\"/>");
-            // With an edge of white: a line may pass behind it.
+            // With an edge of white: a line may pass underneath.
             let _ = writeln!(
                 out,
                 "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#222\" stroke=\"#fff\" stroke-width=\"4\" \
@@ -115,12 +115,12 @@ fn number(power: i32) -> String {
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 440.0;
-/// Where the title begins.
+/// Left edge of the title.
 const EDGE: f64 = 20.0;
 const LEFT: f64 = 60.0;
 const RIGHT: f64 = 100.0;
 const TOP: f64 = 60.0;
 const BOTTOM: f64 = 55.0;
 
-/// Told apart by those who do not see all colours, too (Okabe and Ito).
+/// Colours that can be told apart by colour-blind readers, too (Okabe and Ito).
 const COLOURS: [&str; 4] = ["#d55e00", "#0072b2", "#009e73", "#cc79a7"];

@@ -1,4 +1,4 @@
-//! Bodies: pieces of files of packages from npm, which nobody wrote for this.
+//! Bodies: pieces of files of packages from npm, which were not written for this.
 
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -43,7 +43,7 @@ pub(crate) const KINDS: [Kind; 6] = [
     },
 ];
 
-/// How many bodies a set has at most.
+/// Limit of the bodies in a set.
 const BODIES: usize = 4;
 
 impl Kind {

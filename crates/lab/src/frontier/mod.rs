@@ -18,28 +18,28 @@ use program::{Coded, Program, Times};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long it takes, and where the results go.
+/// Length of the measurement, and files for the results.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// A folder for each package of npm, as `scripts/frontier` leaves them.
     pub packages: PathBuf,
     /// Programs with the coders of others.
     pub rivals: Vec<PathBuf>,
-    /// How often each point is measured; the best one is kept.
+    /// Number of measurements of each point; the best one is kept.
     pub rounds: usize,
     /// The least time of one measurement.
     pub time: Duration,
     /// The kinds of bodies, all if empty.
     pub only: Vec<String>,
-    /// Where the page is written.
+    /// File for the page.
     pub page: PathBuf,
-    /// Where the plot is written.
+    /// File for the plot.
     pub plot: PathBuf,
-    /// Where the numbers are written.
+    /// File for the numbers.
     pub numbers: PathBuf,
 }
 
-/// How a body comes to the coder.
+/// Manner in which a body comes to the coder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
     /// All at once.
@@ -52,7 +52,7 @@ pub(crate) enum Mode {
 pub(crate) const PIECE_BYTES: usize = 8192;
 
 impl Mode {
-    /// The word of tables and of the programs' lines.
+    /// Name in tables and in the programs' lines.
     pub(crate) fn word(self) -> &'static str {
         if self == Mode::Whole { "whole" } else { "parts" }
     }

@@ -6,7 +6,7 @@ use super::{Mode, Point, size_word};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// How many of the exceptions are shown of each group.
+/// Number of exceptions that are shown of each group.
 const SHOWN: usize = 4;
 
 pub(crate) fn text(points: &[Point], verdict: &Verdict<'_>, machine: &str) -> String {

@@ -13,7 +13,7 @@ struct Panel {
     lines: Vec<(String, Vec<Place>)>,
 }
 
-/// The whole picture, of the bodies of 132 KB or what is next below.
+/// The whole picture, of the bodies of 132 KB or the next smaller size.
 pub(crate) fn svg(points: &[Point]) -> String {
     let size = points.iter().map(|point| point.size).filter(|size| *size <= 132 << 10).max().unwrap_or(0);
     let mut panels = Vec::new();
@@ -122,7 +122,7 @@ const RIGHT: f64 = 14.0;
 const TOP: f64 = 36.0;
 const BOTTOM: f64 = 40.0;
 
-/// Told apart by those who do not see all colours, too (Okabe and Ito).
+/// Colours that can be told apart by colour-blind readers, too (Okabe and Ito).
 const COLOURS: [&str; 7] = ["#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999"];
 
 #[cfg(test)]

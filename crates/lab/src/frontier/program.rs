@@ -1,4 +1,4 @@
-//! Programs that code: ours in this process, others behind lines of text.
+//! Programs that code: ours in this process, others through lines of text.
 
 use super::bodies::Body;
 use super::{Mode, PIECE_BYTES};
@@ -28,7 +28,7 @@ impl Coded {
         mode == Mode::Whole || self.has_parts
     }
 
-    /// Whether it is a level that takes the time of a file, not of an answer: it is measured on bodies of usual sizes only.
+    /// True for a level that takes the time of a file, not of a response: it is measured on bodies of usual sizes only.
     pub(crate) fn is_for_files(&self) -> bool {
         match self.coding.as_str() {
             "br" => self.level > 9,
@@ -66,7 +66,7 @@ impl Times {
     }
 }
 
-/// A program, and what it has.
+/// A program, and its codings and levels.
 pub(crate) struct Program {
     coded: Vec<Coded>,
     place: Place,
@@ -101,7 +101,7 @@ const CODINGS: [Coding; 3] = [Coding::Gzip, Coding::Zstd, Coding::Brotli];
 const IDLE_LEVELS: [(Coding, u8); 3] = [(Coding::Gzip, 10), (Coding::Brotli, 10), (Coding::Brotli, 11)];
 
 impl Program {
-    /// Ours, with every level that the configuration takes up to what an answer may cost, and those of idle time.
+    /// Our program, with every level that the configuration takes up to the cost of a response, and those of idle time.
     pub(crate) fn ours() -> Program {
         let coded = |coding: Coding, level: u8, has_parts| Coded {
             coding: coding.entry().token.into(),
@@ -130,12 +130,12 @@ impl Program {
         Ok(vec![Program { coded, place: Place::There(talk) }])
     }
 
-    /// What it has.
+    /// Its codings and levels.
     pub(crate) fn coded(&self) -> &[Coded] {
         &self.coded
     }
 
-    /// The size of a body's coded form in bytes, and what it costs, in nanoseconds of processor time.
+    /// Returns the size of a body's coded form in bytes, and its cost, in nanoseconds of processor time.
     pub(crate) fn measure(&mut self, coded: &Coded, mode: Mode, body: &Body, time: Duration) -> Result<(usize, u64)> {
         match &mut self.place {
             Place::Here(ours) => ours.measure(coded, mode, &body.bytes, time),
@@ -167,7 +167,7 @@ impl Ours {
         }
     }
 
-    /// One body; how many bytes came out.
+    /// Codes a body; returns the number of bytes that came out.
     fn code(&mut self, coding: Coding, level: u8, mode: Mode, body: &[u8]) -> Result<usize> {
         self.out.clear();
         let broken = |_| anyhow!("{} {level}: the coder is broken", coding.word());
@@ -202,7 +202,7 @@ impl Talk {
 
 impl Drop for Talk {
     fn drop(&mut self) {
-        // It would end by itself at the end of its input; nothing waits for what it measures then.
+        // It would end by itself at the end of its input; nothing waits for its measurements then.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! Whether a level of ours answers each point of a rival.
+//! Verdict on a rival: whether a level of ours answers each of its points.
 
 use super::Point;
 use super::program::OURS;
@@ -53,7 +53,7 @@ impl Verdict<'_> {
         self.answers.iter().filter(|answer| !answer.holds())
     }
 
-    /// Whether no more points than are allowed lie ahead of ours.
+    /// True if no more points than are allowed lie ahead of ours.
     pub(crate) fn holds(&self) -> bool {
         self.exceptions().count() as f64 <= EXCEPTIONS * self.answers.len() as f64
     }

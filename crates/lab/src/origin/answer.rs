@@ -5,19 +5,19 @@ use bytes::Bytes;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What is sent back.
+/// Response to send.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
-    /// Status line and fields, each with its line end; what depends on the connection is added behind.
+    /// Status line and fields, each with its line end; fields that depend on the connection are added after them.
     pub(super) head: Bytes,
     pub(super) body: Body,
     pub(super) framing: Framing,
     pub(super) pace: Pace,
-    /// Fields behind a chunked body.
+    /// Fields after a chunked body.
     pub(super) trailers: String,
 }
 
-/// How the body's end is told.
+/// Framing of the body's end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Framing {
     /// By a length in the head.
@@ -28,24 +28,24 @@ pub(super) enum Framing {
     Close,
 }
 
-/// When things are sent.
+/// Times and pieces of sending, and the ways to break off.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Pace {
     /// Before the head.
     pub(super) delay: Duration,
     /// Before each piece of the body but the first.
     pub(super) pause: Duration,
-    /// The bytes of a piece where the framing does not say; 0: as many as go.
+    /// The bytes of a piece where the framing sets none; 0: as many as go.
     pub(super) piece: usize,
     /// The connection is closed after so many bytes of the body.
     pub(super) cut: Option<u64>,
-    /// It is reset there.
+    /// True if it is reset there.
     pub(super) resets: bool,
-    /// It is closed, and nothing is sent.
+    /// True if it is closed, and nothing is sent.
     pub(super) mute: bool,
     /// The answer is sent before the request's body is read.
     pub(super) hasty: bool,
-    /// The connection is closed behind the answer.
+    /// The connection is closed after the answer.
     pub(super) close: bool,
 }
 
@@ -53,12 +53,12 @@ pub(super) struct Pace {
 #[derive(Clone, Default, Debug)]
 pub(super) struct Body {
     pub(super) block: Bytes,
-    /// Where in the block it begins.
+    /// Offset in the block at which it begins.
     pub(super) start: u64,
     pub(super) bytes: u64,
-    /// Where stamps go; ascending.
+    /// Offsets of the stamps; ascending.
     pub(super) stamps: Rc<[usize]>,
-    /// What is stamped.
+    /// Number that is stamped.
     pub(super) count: u64,
 }
 

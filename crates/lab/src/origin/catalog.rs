@@ -1,4 +1,4 @@
-//! What there is to fetch. Bodies are made when they are first asked for.
+//! Catalog of the origin's paths. Bodies are made when they are first asked for.
 
 use super::answer::{Answer, Body, Framing, Pace, head};
 use super::validators::Asset;
@@ -9,17 +9,17 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// One path of the origin.
+/// A path of the origin.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// The path, as a request names it.
     pub path: &'static str,
-    /// What is there, for a person.
+    /// Description for a person.
     pub about: &'static str,
     make: fn(u64) -> Item,
 }
 
-/// What is behind a path.
+/// Content of a path.
 #[derive(Debug)]
 pub(super) enum Item {
     /// Differs each time: the variants take turns, and each is stamped with the request's number.
@@ -30,7 +30,7 @@ pub(super) enum Item {
     Action(Action),
 }
 
-/// What is put together for a request.
+/// Action that puts a response together for a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Action {
     Index,
@@ -42,7 +42,7 @@ pub(super) enum Action {
     Upgrade,
 }
 
-/// Everything there is, in the order in which the index page shows it.
+/// All entries, in the order in which the index page shows them.
 pub const ENTRIES: &[Entry] = &[
     Entry {
         path: "/static/page.html",
@@ -127,7 +127,7 @@ pub const ENTRIES: &[Entry] = &[
     Entry { path: "/", about: "the index", make: |_| Item::Action(Action::Index) },
 ];
 
-/// The entries of one origin with what was made of them.
+/// The entries of one origin with the responses made for them.
 #[derive(Debug)]
 pub struct Catalog {
     seed: u64,
@@ -226,7 +226,7 @@ const SCRIPT: &str = "application/javascript";
 const JSON: &str = "application/json";
 const BITMAP: &str = "image/bmp";
 
-/// As large as the script that the first measurements were made with.
+/// Size of the script that the first measurements were made with.
 const PAGE_BYTES: usize = 131_882;
 const SMALL_BYTES: usize = 8192;
 

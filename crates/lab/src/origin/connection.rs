@@ -1,4 +1,4 @@
-//! One connection: request, answer, request, until one side closes; or, where the client begins with its preface, HTTP/2.
+//! A connection: request, response, request, until one side closes; or, where the client begins with its preface, HTTP/2.
 
 mod http2;
 
@@ -18,7 +18,7 @@ use terse_http::h2::PREFACE;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// One of the origin's servers.
+/// A server of the origin.
 #[derive(Debug)]
 pub(super) struct Server {
     /// From 0.
@@ -30,7 +30,7 @@ pub(super) struct Server {
     pub(super) only_http2: bool,
 }
 
-/// Of large answers, one sends a piece between two looks at what else has come: a small one waits for 64 KB at most.
+/// Of large answers, one sends a piece between two looks at other connections: a small one waits for 64 KB at most.
 #[derive(Default, Debug)]
 pub(super) struct Turns(tokio::sync::Mutex<()>);
 
@@ -61,7 +61,7 @@ struct Connection {
     server: Rc<Server>,
 }
 
-/// What a request was found to ask for, free of the bytes it was read from.
+/// Work for a request, free of the bytes it was read from.
 struct Job {
     what: What,
     body: Option<BodyLength>,
@@ -73,7 +73,7 @@ struct Job {
 
 enum What {
     Answer(Answer),
-    /// These lines, and the request's body behind them.
+    /// These lines, followed by the request's body.
     Echo(String),
     Sink,
     Raw(Vec<u8>),
@@ -82,7 +82,7 @@ enum What {
 }
 
 impl Connection {
-    /// Whether the client speaks HTTP/2: it says so first.
+    /// True if the client speaks HTTP/2: its preface comes first.
     async fn is_http2(&mut self) -> io::Result<bool> {
         loop {
             let known = self.input.len().min(PREFACE.len());
@@ -98,7 +98,7 @@ impl Connection {
         }
     }
 
-    /// One request and its answer; true if another may follow.
+    /// Reads a request and answers it; true if another may follow.
     async fn exchange(&mut self) -> io::Result<bool> {
         let job = loop {
             if !self.input.is_empty() {
@@ -187,7 +187,7 @@ impl Connection {
         self.socket.write_all(&self.output).await
     }
 
-    /// Puts the body behind the head, and sends all but what is left in the output at the end.
+    /// Puts the body after the head, and sends all except the rest that is left in the output at the end.
     async fn send_body(&mut self, answer: &Answer) -> io::Result<()> {
         let piece = match (answer.framing, answer.pace.piece) {
             (Framing::Chunks(chunk), _) => chunk,
@@ -284,7 +284,7 @@ impl Connection {
         }
     }
 
-    /// Switches protocols, and gives back what comes until the other side is done.
+    /// Switches protocols, and sends back the bytes that come until the other side is done.
     async fn tunnel(&mut self, protocol: &str) -> io::Result<bool> {
         let head = head(101, &[("Connection", "Upgrade"), ("Upgrade", protocol)]) + self.server.name();
         self.socket.write_all(head.as_bytes()).await?;
@@ -346,7 +346,7 @@ impl Server {
     }
 }
 
-/// One of the variants, stamped; without chunks for a client that knows none.
+/// Returns a variant, stamped; without chunks for a client that knows none.
 fn variant(variants: &[Answer], count: u64, modern: bool) -> Answer {
     let mut answer = variants[count as usize % variants.len()].clone();
     answer.body.count = count;

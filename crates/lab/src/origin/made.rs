@@ -12,14 +12,14 @@
 //! | `delay_ms` | the pause before the head |
 //! | `status` | 200 |
 //! | `header` | a field, `Name:value`; may be given several times |
-//! | `trailer` | the same behind a chunked body |
+//! | `trailer` | the same after a chunked body |
 //! | `early` | a status such as 103, sent before the answer |
 //! | `length` | another Content-Length than the true one; `0` with `close=1`: none, the end of the connection ends the body |
 //! | `cut` | the connection is closed after so many bytes of the body |
 //! | `reset` | `1`: where it is cut, it is reset |
 //! | `mute` | `1`: the connection is closed, and nothing is sent |
 //! | `hasty` | `1`: the answer is sent before the request's body is read |
-//! | `close` | `1`: the connection is closed behind the answer, and says so |
+//! | `close` | `1`: the connection is closed after the answer, which announces it |
 
 use super::answer::{Answer, Body, Framing, Pace, head};
 use super::catalog::{noise, text};
@@ -64,7 +64,7 @@ impl Blocks {
     }
 }
 
-/// What `/made` of an origin sends, for those who compare.
+/// The bodies that `/made` of an origin sends, for comparison.
 #[derive(Debug)]
 pub struct Bodies(Blocks);
 
@@ -80,7 +80,7 @@ impl Bodies {
         whole(&Body { block: block.clone(), stamps: Rc::clone(stamps), count: stamp, start: 0, bytes: bytes as u64 })
     }
 
-    /// What does not compress.
+    /// Bytes that do not compress.
     pub fn noise(&self, bytes: usize) -> Vec<u8> {
         whole(&Body { block: self.0.noise.clone(), bytes: bytes as u64, ..Body::default() })
     }

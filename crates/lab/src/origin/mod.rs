@@ -1,11 +1,12 @@
 //! The origin: a server whose every answer is made up, for the demonstration, the benchmark and the tests.
 //!
-//! It shares a core with the load generator when something is measured, so what can be prepared is prepared: a request that asks
-//! for a whole body and sets no conditions costs a hash look-up, a copy, and one write. Everything else goes the long way round.
+//! It shares a core with the load generator when something is measured, so all that can be prepared is prepared: a request that
+//! asks for a whole body and sets no conditions costs a hash look-up, a copy, and one write. Everything else goes the long way
+//! round.
 //!
 //! Two kinds of bodies: those under `/static/` never change and have validators (strong ETag, Last-Modified) and ranges; the
-//! others, but for `/again-chunked.js`, differ from request to request throughout, so that no memory of whole bodies can help a proxy.
-//! [`catalog`] lists them.
+//! others, except `/again-chunked.js`, differ from request to request throughout, so that no memory of whole bodies can help a
+//! proxy. [`catalog`] lists them.
 
 mod answer;
 pub mod catalog;
@@ -27,16 +28,17 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use tokio::sync::watch;
 
-/// How an origin is started.
+/// Settings of an origin.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where it listens; port 0 takes a free one. Each is a server of its own to the eye: answers carry `X-Origin: 1` and so on.
+    /// Addresses to listen on; port 0 takes a free one. Each is a server of its own to the eye: answers carry `X-Origin: 1` and so
+    /// on.
     pub listen: Vec<SocketAddr>,
-    /// What the bodies are made from.
+    /// Seed of the bodies.
     pub seed: u64,
     /// The core that its thread stays on.
     pub core: Option<usize>,
-    /// It speaks HTTP/2 alone; else a client that begins with HTTP/2's preface speaks that, all others HTTP/1.
+    /// True for HTTP/2 alone; else a client that begins with HTTP/2's preface speaks that, all others HTTP/1.
     pub only_http2: bool,
 }
 
@@ -84,12 +86,12 @@ impl Origin {
         Ok(Origin { addresses, tally, stop, thread: Some(thread) })
     }
 
-    /// Where it listens, in the order of [`Options::listen`].
+    /// Addresses that it listens on, in the order of [`Options::listen`].
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// What it has counted.
+    /// Counters of the origin.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }

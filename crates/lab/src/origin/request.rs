@@ -7,19 +7,19 @@ use std::borrow::Cow;
 pub(super) struct Request<'a> {
     pub(super) method: &'a str,
     pub(super) target: &'a str,
-    /// Whether it is of HTTP/1.1; else of HTTP/1.0.
+    /// True for HTTP/1.1; else HTTP/1.0.
     pub(super) modern: bool,
     fields: Vec<(&'a str, &'a [u8])>,
 }
 
-/// How long a request's body is.
+/// Length of a request's body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BodyLength {
     Bytes(u64),
     Chunked,
 }
 
-/// What the first bytes of a connection are.
+/// Meaning of the first bytes of a connection.
 #[derive(Debug)]
 pub(super) enum Found<'a> {
     /// A head of so many bytes.
@@ -30,7 +30,7 @@ pub(super) enum Found<'a> {
     Invalid,
 }
 
-/// Looks for a head at the beginning of what was read.
+/// Looks for a head at the beginning of the bytes that were read.
 pub(super) fn find(bytes: &[u8]) -> Found<'_> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MOST];
     let mut parsed = httparse::Request::new(&mut fields);
@@ -59,7 +59,8 @@ impl<'a> Request<'a> {
         Some(std::str::from_utf8(value).unwrap_or_default())
     }
 
-    /// Whether a field that a whole, unconditional answer need not look at is missing: none of those that begin with `If-`, and no Range.
+    /// True if no field is present that a whole, unconditional answer must look at: none of those that begin with `If-`, and no
+    /// Range.
     pub(super) fn is_unconditional(&self) -> bool {
         !self
             .fields
@@ -81,7 +82,7 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// Whether the connection ends with the answer.
+    /// True if the connection ends with the answer.
     pub(super) fn wants_close(&self) -> bool {
         let connection = self.field("connection").unwrap_or_default();
         if self.modern { has_token(connection, "close") } else { !has_token(connection, "keep-alive") }

@@ -1,4 +1,4 @@
-//! What an origin counts, for tests: connections and requests of each server, and how often a request with a key arrived.
+//! Counters of an origin, for tests: connections and requests of each server, and the number of requests with a key.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -32,7 +32,7 @@ impl Tally {
         self.servers.get(server).map_or(0, |s| s.requests.load(Ordering::Relaxed))
     }
 
-    /// How often a request to `/tally?key=...` came with each key, over all servers.
+    /// Number of requests to `/tally?key=...` with each key, over all servers.
     pub fn keys(&self) -> HashMap<String, u64> {
         self.keys.lock().map(|keys| keys.clone()).unwrap_or_default()
     }
@@ -43,12 +43,12 @@ impl Tally {
         }
     }
 
-    /// Counts a request; what it gives numbers the server's requests from 1.
+    /// Counts a request; the return value numbers the server's requests from 1.
     pub(super) fn request(&self, server: usize) -> u64 {
         self.servers.get(server).map_or(0, |s| s.requests.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Counts a key, and says how often it came.
+    /// Counts a key, and returns how often it came.
     pub(super) fn key(&self, key: &str) -> u64 {
         let Ok(mut keys) = self.keys.lock() else { return 0 };
         let count = keys.entry(key.to_owned()).or_default();

@@ -64,7 +64,7 @@ impl Asset {
         Answer { head: (head + length).into(), body: Body::default(), framing, pace: Pace::default(), trailers: String::new() }
     }
 
-    /// Whether one of the tags is ours.
+    /// True if one of the tags is ours.
     fn is_in(&self, tags: &str, comparison: Comparison) -> bool {
         tags.split(',').map(str::trim).any(|tag| {
             let opaque = match comparison {
@@ -75,7 +75,7 @@ impl Asset {
         })
     }
 
-    /// One range; several are answered with the whole, as a server may.
+    /// Parses a single range; several are answered with the whole, as a server may.
     fn range(&self, field: &str) -> Range {
         let length = self.bytes.len();
         let Some((first, last)) = field.trim().strip_prefix("bytes=").and_then(|spec| spec.split_once('-')) else {
@@ -124,7 +124,7 @@ pub(super) fn sum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(SUM_START, |sum, byte| add_to_sum(sum, *byte))
 }
 
-/// One more byte.
+/// Adds a byte to a checksum.
 pub(super) fn add_to_sum(sum: u64, byte: u8) -> u64 {
     (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
 }
@@ -132,7 +132,7 @@ pub(super) fn add_to_sum(sum: u64, byte: u8) -> u64 {
 /// The sum of nothing.
 pub(super) const SUM_START: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// Whether the last change is later than a date; none if it cannot be read.
+/// True if the last change is later than a date; `None` if the date cannot be parsed.
 fn modified_after(date: &str) -> Option<bool> {
     Some(parse_date(MODIFIED)? > parse_date(date)?)
 }
@@ -148,7 +148,7 @@ fn parse_date(date: &str) -> Option<(u32, usize, u32, &str)> {
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// When all of it was changed last: the founding document's autumn.
+/// Date of the last change of all bodies: the founding document's autumn.
 const MODIFIED: &str = "Mon, 25 Oct 2010 10:00:00 GMT";
 
 #[cfg(test)]

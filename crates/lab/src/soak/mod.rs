@@ -1,9 +1,9 @@
-//! Hours of a proxy in minutes: mixed work at a pace, beside HAProxy with the same file, and then what is left of it.
+//! Hours of a proxy in minutes: mixed work at a pace, beside HAProxy with the same file, and then a check of what is left of it.
 //!
-//! Both proxies get the same visits at the same pace, side by side. Every body is compared with what the origin must have sent. Then all
-//! is quiet, and what the work took must be given back: descriptors, sessions, processes, memory.
+//! Both proxies get the same visits at the same pace, side by side. Every body is compared with the bytes that the origin must have
+//! sent. Then all is quiet, and the resources of the work must be given back: descriptors, sessions, processes, memory.
 //!
-//! HAProxy's column is for comparison. What fails there fails nothing but is shown.
+//! HAProxy's column is for comparison. A failure there fails nothing, but is shown.
 
 mod proxy;
 mod report;
@@ -23,16 +23,16 @@ use std::time::{Duration, Instant};
 use visit::Visitor;
 use work::{Kind, kinds};
 
-/// What is run, and how long.
+/// Work to run, and its duration.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The proxy that is judged.
     pub terse: PathBuf,
     /// The proxy beside it; none: terse alone, and its memory is not judged.
     pub haproxy: Option<PathBuf>,
-    /// How long there is work.
+    /// Duration of the work.
     pub time: Duration,
-    /// How long it may take after the work until all is given back.
+    /// Time limit after the work until all is given back.
     pub quiet: Duration,
     /// Clients of each kind, times this.
     pub clients: usize,
@@ -40,7 +40,7 @@ pub struct Options {
     pub only: Vec<String>,
 }
 
-/// What clients of a kind have done at a proxy.
+/// Results of clients of a kind at a proxy.
 #[derive(Clone, Default, Debug)]
 struct Done {
     answers: u64,
@@ -50,21 +50,21 @@ struct Done {
     /// Requests that were sent again: their connection had been in use, and ended before an answer began.
     again: u64,
     faults: u64,
-    /// The first of them, in words.
+    /// Messages about the first of them.
     words: Vec<String>,
 }
 
 /// Work at a proxy, by kind.
 type Ledger = Mutex<BTreeMap<&'static str, Done>>;
 
-/// A proxy with what was seen of it.
+/// A proxy with the observations of it.
 struct Course {
     proxy: Proxy,
     ledger: Ledger,
     before: Rest,
     peak_bytes: AtomicU64,
     after: Rest,
-    /// What did not come back, in words; how long the rest took to.
+    /// Messages about resources that did not come back; `settled` is the time that the rest took.
     left: Vec<String>,
     settled: Duration,
 }
@@ -161,7 +161,7 @@ fn keep_visiting(mut visitor: Visitor<'_>, kind: &Kind, ledger: &Ledger, is_over
 
 /// Weighs the proxies while there is work, and reloads them.
 fn watch(courses: &[Course], begun: Instant, time: Duration) -> Result<()> {
-    // The last one early enough for what a process gathers in half of the time.
+    // The last one early enough for the resources that a process gathers in half of the time.
     let mut reloads: Vec<Duration> = (1..=RELOADS).rev().map(|n| time * n / (2 * RELOADS)).collect();
     while begun.elapsed() < time {
         for course in courses {
@@ -178,7 +178,7 @@ fn watch(courses: &[Course], begun: Instant, time: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Waits until what the work took is given back, for the time at most.
+/// Waits until the resources of the work are given back, for the time at most.
 fn rest(courses: &mut [Course], quiet: Duration) -> Result<()> {
     let begun = Instant::now();
     loop {
@@ -202,14 +202,14 @@ fn rest(courses: &mut [Course], quiet: Duration) -> Result<()> {
     }
 }
 
-/// What the origin makes its bodies of.
+/// Seed of the origin's bodies.
 const SEED: u64 = 1;
 
-/// How often is looked.
+/// Interval between looks.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Reloads in the first half of the time.
 const RELOADS: u32 = 3;
 
-/// Faults of a kind that are told in words.
+/// Faults of a kind whose messages are kept.
 const MOST_WORDS: usize = 3;

@@ -1,4 +1,4 @@
-//! A proxy at work under its master: where it listens, how it is reloaded, and what it holds.
+//! A proxy at work under its master: its listeners, its reloads, and the resources that it holds.
 
 use crate::program::{Program, signal, wait_until};
 use crate::{secure, tree};
@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Where a proxy listens.
+/// Listener of a proxy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Door {
     /// HTTP/1 in clear text, and HTTP/2 by its preface.
@@ -39,7 +39,7 @@ pub(super) struct Proxy {
     reloads: AtomicUsize,
 }
 
-/// What a proxy holds when there is no work.
+/// Resources that a proxy holds when there is no work.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Rest {
     pub(super) processes: usize,
@@ -83,22 +83,22 @@ impl Proxy {
         self.name
     }
 
-    /// Whether it is the one that is judged.
+    /// True for the proxy that is judged.
     pub(super) fn is_terse(&self) -> bool {
         self.name == "terse"
     }
 
-    /// How often it was reloaded.
+    /// Number of reloads.
     pub(super) fn reloads(&self) -> usize {
         self.reloads.load(Relaxed)
     }
 
-    /// Where it listens.
+    /// Address of a listener.
     pub(super) fn address(&self, door: Door) -> SocketAddr {
         self.doors[door as usize].1
     }
 
-    /// What the stats socket answers.
+    /// Answer of the stats socket.
     pub(super) fn command(&self, line: &str) -> Result<String> {
         let mut socket = UnixStream::connect(self.folder.path().join(SOCKET)).context("the stats socket")?;
         socket.set_read_timeout(Some(PATIENCE))?;
@@ -127,7 +127,7 @@ impl Proxy {
         tree::pids(self.program.pid()).into_iter().map(resident_bytes).sum()
     }
 
-    /// What it holds now.
+    /// Resources that it holds now.
     pub(super) fn rest(&self) -> Result<Rest> {
         let pids = tree::pids(self.program.pid());
         let table = self.command("show stat")?;
@@ -140,7 +140,8 @@ impl Proxy {
         })
     }
 
-    /// What it holds once it has been reloaded, before there was any work: what a process opens once and keeps is not left over.
+    /// Resources that it holds once it has been reloaded, before there was any work: those that a process opens once and keeps are
+    /// not left over.
     pub(super) fn warm(&self) -> Result<Rest> {
         let first = self.settled()?;
         self.reload()?;
@@ -150,7 +151,7 @@ impl Proxy {
         self.settled()
     }
 
-    /// What it holds now, without work: the least of some looks, since checks of servers come and go.
+    /// Resources that it holds now, without work: the least of some looks, since checks of servers come and go.
     pub(super) fn settled(&self) -> Result<Rest> {
         let mut least = self.rest()?;
         for _ in 0..LOOKS {
@@ -173,14 +174,14 @@ impl Rest {
         Rest { processes: usize::MAX, descriptors: usize::MAX, sessions: u64::MAX, ..Rest::default() }
     }
 
-    /// Takes what an earlier look found less of: checks of servers and looks of ours come and go.
+    /// Takes the lower figures of an earlier look: checks of servers and looks of ours come and go.
     pub(super) fn at_most(&mut self, earlier: &Rest) {
         self.processes = self.processes.min(earlier.processes);
         self.descriptors = self.descriptors.min(earlier.descriptors);
         self.sessions = self.sessions.min(earlier.sessions);
     }
 
-    /// What is more than before, and more memory than twice a rival's beside that of bodies.
+    /// Messages about resources that are more than before, and about memory beyond twice a rival's and that of bodies.
     pub(super) fn left_over(&self, before: &Rest, beside: Option<u64>) -> Vec<String> {
         let mut left = Vec::new();
         if self.processes > before.processes {
@@ -201,7 +202,7 @@ impl Rest {
     }
 }
 
-/// A port of 127.0.0.1 that nobody else gets while the socket lives, and a program that says SO_REUSEPORT does.
+/// A port of 127.0.0.1 that no other program gets while the socket lives, except one that sets SO_REUSEPORT.
 fn reserved() -> Result<(OwnedFd, SocketAddr)> {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
     sockopt::set_socket_reuseport(&socket, true)?;
@@ -247,7 +248,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Looks before there is work.
 const LOOKS: usize = 20;
 
-/// How many times HAProxy's memory a proxy may have.
+/// Bound on a proxy's memory, as a multiple of HAProxy's.
 const MOST_TIMES: u64 = 2;
 
 #[cfg(test)]

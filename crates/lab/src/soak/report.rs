@@ -1,10 +1,10 @@
-//! What came of it: tables, and what does not hold.
+//! Report of a run: tables, and conditions that do not hold.
 
 use super::work::Kind;
 use super::{Course, Done};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Prints the work and what is left of it.
+/// Prints the work and its leftovers.
 pub(super) fn print(courses: &[Course], kinds: &[Kind]) {
     println!();
     print!("| {:<22} |", "work");
@@ -69,7 +69,7 @@ pub(super) fn print(courses: &[Course], kinds: &[Kind]) {
     }
 }
 
-/// What does not hold, each in words.
+/// Messages about conditions that do not hold.
 pub(super) fn failures(courses: &[Course], kinds: &[Kind]) -> Vec<String> {
     let mut failures = Vec::new();
     for course in courses.iter().filter(|course| course.proxy.is_terse()) {

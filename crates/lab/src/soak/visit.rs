@@ -1,4 +1,4 @@
-//! A client that visits a proxy, and what it expects of answers.
+//! A client that visits a proxy, and the answers that it expects.
 
 use super::Done;
 use super::proxy::{Door, Proxy};
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How a client speaks to a proxy.
+/// Protocol between a client and a proxy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
     /// HTTP/1 in clear text.
@@ -38,7 +38,7 @@ pub(super) struct Visitor<'a> {
     done: Done,
 }
 
-/// A text of the origin: what to ask for.
+/// A text of the origin: the request for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Text {
     pub(super) bytes: usize,
@@ -59,7 +59,7 @@ impl<'a> Visitor<'a> {
         Visitor { proxy, rng: Rng::new(seed), bodies, secures, kept: None, done: Done::default() }
     }
 
-    /// Adds what was done since it was last asked.
+    /// Adds the work done since the last call.
     pub(super) fn note_in(&mut self, all: &mut Done) {
         let done = std::mem::take(&mut self.done);
         all.answers += done.answers;
@@ -73,7 +73,7 @@ impl<'a> Visitor<'a> {
         self.kept = None;
     }
 
-    /// Notes something that was done, with what came for it.
+    /// Notes a completed piece of work, with the bytes that came for it.
     pub(super) fn count(&mut self, bytes: usize) {
         self.done.answers += 1;
         self.done.bytes += bytes as u64;
@@ -87,7 +87,7 @@ impl<'a> Visitor<'a> {
         Text { bytes, stamp: self.rng.number() >> 1 }
     }
 
-    /// One of the ways.
+    /// Chooses a protocol.
     pub(super) fn way(&mut self, ways: &[Way]) -> Way {
         ways[self.rng.below(ways.len())]
     }
@@ -104,7 +104,7 @@ impl<'a> Visitor<'a> {
         }
     }
 
-    /// Where HTTP/1 is spoken in clear text.
+    /// Address of HTTP/1 in clear text.
     pub(super) fn web(&self) -> SocketAddr {
         self.proxy.address(Door::Web)
     }
@@ -122,7 +122,7 @@ impl<'a> Visitor<'a> {
         self.ask(way, "GET", path, lines, Upload::None)
     }
 
-    /// Asks on the connection that goes on, or on a new one. What was asked on a connection that ended before an answer began is asked
+    /// Asks on the connection that goes on, or on a new one. A request on a connection that ended before an answer began is sent
     /// again, as clients do: where the connection had been in use, or is one of HTTP/2 that its server gives up by GOAWAY.
     pub(super) fn ask(&mut self, way: Way, method: &str, path: &str, lines: &[&str], upload: Upload<'_>) -> Result<Reply> {
         let mut kept = self.kept.take().filter(|(kept, _)| *kept == way);

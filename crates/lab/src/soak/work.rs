@@ -1,4 +1,4 @@
-//! The kinds of work: what a client of each does in a visit, and how often it comes.
+//! The kinds of work: the actions of a client of each in a visit, and their frequency.
 
 use super::visit::{CLOSE, PATIENCE, Text, Visitor, Way, same};
 use crate::client::{Client, Upload};
@@ -7,15 +7,15 @@ use anyhow::{Context, Result, bail, ensure};
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
-/// One kind.
+/// A kind of work.
 pub(super) struct Kind {
     pub(super) name: &'static str,
     pub(super) clients: usize,
     /// From a visit's beginning to the next one's.
     pub(super) every: Duration,
-    /// Whether Debian's HAProxy has nothing like it.
+    /// True if Debian's HAProxy has nothing like it.
     pub(super) is_terse_only: bool,
-    /// Whether some of its answers must be compressed.
+    /// True if some of its answers must be compressed.
     pub(super) is_coded: bool,
     pub(super) visit: fn(&mut Visitor<'_>) -> Result<()>,
 }
@@ -80,7 +80,7 @@ fn closing(visitor: &mut Visitor<'_>) -> Result<()> {
     visitor.fetch(Way::One, text, "", &[CLOSE]).map(drop)
 }
 
-/// Bytes as they are. A connection that went on would be cut at `hard-stop-after` of a reload, since nobody can tell such a client.
+/// Bytes as they are. A connection that went on would be cut at `hard-stop-after` of a reload, since such a client cannot be notified.
 fn passed(visitor: &mut Visitor<'_>) -> Result<()> {
     let text = visitor.text();
     visitor.fetch(Way::Pass, text, "", &[CLOSE]).map(drop)
@@ -157,7 +157,7 @@ fn upload_two(visitor: &mut Visitor<'_>) -> Result<()> {
     sink(visitor, way, &[], Upload::Length(&body), &body)
 }
 
-/// The origin says what it got.
+/// The origin answers with the length and the sum of the body that it got.
 fn sink(visitor: &mut Visitor<'_>, way: Way, lines: &[&str], upload: Upload<'_>, body: &[u8]) -> Result<()> {
     let reply = visitor.ask(way, "POST", "/sink", lines, upload)?;
     let wanted = format!("{{\"bytes\":{},\"sum\":\"{:016x}\"}}\n", body.len(), sum(body));
@@ -236,7 +236,7 @@ fn half(visitor: &mut Visitor<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Bytes there and back behind a 101.
+/// Bytes there and back after a 101.
 fn tunnel(visitor: &mut Visitor<'_>) -> Result<()> {
     let begun = Instant::now();
     let mut client = visitor.connect(Way::One, PATIENCE)?;
@@ -253,7 +253,7 @@ fn tunnel(visitor: &mut Visitor<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A server that breaks off in its body: what arrives must not look whole.
+/// A server that breaks off in its body: the part that arrives must not look whole.
 fn broken(visitor: &mut Visitor<'_>) -> Result<()> {
     let text = Text { bytes: 300_000, ..visitor.text() };
     let cut = visitor.rng.below(text.bytes);
@@ -272,12 +272,12 @@ fn broken(visitor: &mut Visitor<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A server that closes and says nothing.
+/// A server that closes and sends nothing.
 fn mute(visitor: &mut Visitor<'_>) -> Result<()> {
     let mut client = visitor.connect(Way::One, PATIENCE)?;
     match client.get("/made?mute=1", &[CLOSE]) {
         Ok(reply) => ensure!(reply.status == 502, "status {} where the server said nothing", reply.status),
-        // HAProxy says nothing either, where it had used the connection before.
+        // HAProxy sends nothing either, where it had used the connection before.
         Err(error) => ensure!(!visitor.proxy.is_terse() && !client.has_begun(), "{error:#}"),
     }
     visitor.count(0);

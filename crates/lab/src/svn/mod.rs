@@ -1,13 +1,13 @@
 //! The founding experiment about compression in TLS, again: svn checks a repository out over a slow line, once with content coding,
-//! once with compressed records, with both, with neither, and with what terse makes of it today.
+//! once with compressed records, with both, with neither, and with terse's settings of today.
 //!
 //! ```text
 //!  svn --> terse A --> relay, 4 Mbit/s --> terse B --> Apache, mod_dav_svn
 //!                 \____ TLS ______________/
 //! ```
 //!
-//! What is measured is what the relay carries, how long svn takes, and what both proxies cost together. The content is made up, the same
-//! on each machine; each file begins with its licence, as files of sources do.
+//! Measured are the bytes that the relay carries, the time of svn, and the cost of both proxies together. The content is made up,
+//! the same on each machine; each file begins with its licence, as files of sources do.
 
 mod page;
 mod plot;
@@ -22,16 +22,16 @@ use scenario::{Measured, SCENARIOS};
 use setting::Setting;
 use std::path::PathBuf;
 
-/// What is run, and where the results go.
+/// Settings of the experiment, and files for the results.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The program.
     pub terse: PathBuf,
-    /// How many files are checked out.
+    /// Number of files that are checked out.
     pub files: usize,
-    /// How often each scenario is measured; the best is kept.
+    /// Number of measurements of each scenario; the best is kept.
     pub rounds: usize,
-    /// What the line carries in a second, each way; in kilobits.
+    /// Rate of the line, each way; in kilobits per second.
     pub kilobits: u64,
     /// The page, its plot, and the table of its numbers.
     pub page: PathBuf,
@@ -41,7 +41,7 @@ pub struct Options {
     pub numbers: PathBuf,
 }
 
-/// Runs it and writes what came out; true if all came out as the founding document and this project say.
+/// Runs it and writes the results; true if all are as the founding document and this project claim.
 pub fn run(options: &Options) -> Result<bool> {
     let setting = Setting::new(options)?;
     println!("{} files, {} bytes; {} kbit/s", setting.files, setting.bytes, options.kilobits);

@@ -1,4 +1,4 @@
-//! What came out, in words and numbers.
+//! Results as text and numbers.
 
 use super::Options;
 use super::scenario::{Measured, SCENARIOS};
@@ -21,7 +21,7 @@ pub(super) struct Claim {
 }
 
 impl Page<'_> {
-    /// What the founding document found, and what this project says of itself.
+    /// Findings of the founding document, and claims of this project.
     pub(super) fn claims(&self) -> Vec<Claim> {
         let of = |name: &str| SCENARIOS.iter().position(|scenario| scenario.name == name).and_then(|i| self.measured.get(i));
         let (Some(both), Some(content), Some(none), Some(records), Some(zstd)) =

@@ -52,5 +52,5 @@ const BAR: f64 = 23.0;
 const NAMES: f64 = 64.0;
 const BARS: f64 = 230.0;
 
-/// Told apart by those who do not see all colours, too (Okabe and Ito).
+/// Colours that can be told apart by colour-blind readers, too (Okabe and Ito).
 const COLOURS: [&str; 6] = ["#d55e00", "#0072b2", "#999999", "#009e73", "#cc79a7", "#e69f00"];

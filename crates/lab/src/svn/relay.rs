@@ -13,14 +13,14 @@ pub(super) struct Relay {
     ways: [Arc<Way>; 2],
 }
 
-/// One direction, shared by all connections.
+/// A direction, shared by all connections.
 struct Way {
     bytes: AtomicU64,
     bytes_per_second: u64,
     free_at: Mutex<Instant>,
 }
 
-/// What is sent at once: about four packets, so that connections take turns.
+/// Bytes that are sent at once: about four packets, so that connections take turns.
 const PIECE_BYTES: usize = 6000;
 
 impl Relay {
@@ -33,7 +33,7 @@ impl Relay {
         let shared = ways.clone();
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                // Who cannot be connected sees its connection closed.
+                // A client that cannot be connected sees its connection closed.
                 let _ = join(client, server, &shared);
             }
         });

@@ -5,7 +5,7 @@ use crate::content::{page, records, script};
 use anyhow::{Context, Result};
 use std::path::Path;
 
-/// Writes so many files below a folder; says how many bytes they have.
+/// Writes `files` files below a folder; returns their size in bytes.
 pub(super) fn write(folder: &Path, files: usize) -> Result<u64> {
     let mut rng = Rng::new(SEED);
     let mut bytes = 0;
@@ -35,7 +35,7 @@ fn size(rng: &mut Rng) -> usize {
     (1000.0 * 60f64.powf(part)) as usize
 }
 
-/// What a format that compresses comes to.
+/// Bytes like those of a format that compresses.
 fn noise(rng: &mut Rng, bytes: usize) -> Vec<u8> {
     let mut content = b"\x89PNG\r\n\x1a\n".to_vec();
     while content.len() < bytes {

@@ -2,26 +2,26 @@
 
 use std::time::Duration;
 
-/// Who compresses.
+/// A combination of compressors.
 pub(super) struct Scenario {
     pub(super) name: &'static str,
-    /// One line for the page.
+    /// A line of text for the page.
     pub(super) what: &'static str,
     /// `http-compression` of svn itself.
     pub(super) svn_asks: bool,
-    /// Words of TLS on both ends of the line.
+    /// Arguments for TLS on both ends of the line.
     pub(super) tls: &'static str,
     /// Lines of the proxy in front of the server.
     pub(super) near_server: &'static str,
     /// Lines of the proxy beside svn.
     pub(super) near_svn: &'static str,
-    /// How often the repository has been checked out before through the same proxy.
+    /// Number of earlier checkouts of the repository through the same proxy.
     pub(super) before: usize,
 }
 
 const PLAIN: &str = "ssl-max-ver TLSv1.2";
 const RECORDS: &str = "tls-compression allow ssl-max-ver TLSv1.2";
-/// Nothing is remembered where that is not what is measured.
+/// Nothing is remembered unless the memory is measured.
 const GZIP: &str = " compression algo gzip\n compression memory off\n";
 const ZSTD: &str = " compression algo zstd\n compression memory off\n";
 const ASKS_ZSTD: &str = " decompression response on\n decompression accept zstd\n";
@@ -63,12 +63,12 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         tls: "",
         near_server: " compression algo zstd\n compression memory 256m\n",
         near_svn: ASKS_ZSTD,
-        // What comes for the second time is kept.
+        // Bodies that come for the second time are kept.
         before: 2,
     },
 ];
 
-/// What came out.
+/// Results of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     pub(super) bytes_read: u64,
@@ -76,7 +76,7 @@ pub(super) struct Measured {
     pub(super) time: Duration,
     /// Of both proxies.
     pub(super) cpu: Duration,
-    /// That both proxies hold alone, behind the checkout.
+    /// Memory that both proxies hold alone, after the checkout.
     pub(super) memory_bytes: u64,
 }
 

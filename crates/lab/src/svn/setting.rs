@@ -14,18 +14,18 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// What all scenarios share.
+/// State that all scenarios share.
 pub(super) struct Setting {
     folder: TempDir,
     apache: SocketAddr,
     _server: Program,
-    /// How many files there are, and their bytes.
+    /// Number of files, and their bytes.
     pub(super) files: usize,
     pub(super) bytes: u64,
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Fast enough for what is not measured.
+/// Fast enough for parts that are not measured.
 const UNLIMITED: u64 = 1 << 40;
 
 impl Setting {
@@ -62,7 +62,7 @@ impl Setting {
         let apache = free_address()?;
         let server = start_apache(folder.path(), &repository, apache)?;
         let setting = Setting { folder, apache, _server: server, files: options.files, bytes };
-        // What it reads is in the kernel's memory from here on, for each scenario alike.
+        // The bytes that it reads are in the kernel's memory from here on, for each scenario alike.
         setting.check_out(apache, false)?;
         Ok(setting)
     }
@@ -110,7 +110,7 @@ impl Setting {
         started(command, address)
     }
 
-    /// Checks out into a folder that is not there yet; says how long that took.
+    /// Checks out into a folder that is not there yet; returns the time that it took.
     fn check_out(&self, address: SocketAddr, asks: bool) -> Result<Duration> {
         let copy = self.folder.path().join("copy");
         if copy.exists() {

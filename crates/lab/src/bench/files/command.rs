@@ -14,12 +14,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use terse_compress::{Coding, decode};
 
-/// Runs it so many times at once, on these cores: seconds until the last one has ended, each one's CPU time, and the rate.
+/// Runs it `at_once` times in parallel, on these cores: seconds until the last one has ended, each one's CPU time, and the rate.
 ///
-/// This process must have no other children meanwhile: what commands leave behind is waited for as one waits for all children.
+/// This process must have no other children meanwhile: the wait for processes that commands leave behind is a wait for all
+/// children.
 pub(super) fn time(mut command: Command, at_once: usize, cores: &[usize], input_bytes: u64) -> Result<Numbers> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    // What it leaves behind comes to this process when it ends: a card's keeper goes on for a moment.
+    // Processes that it leaves behind come to this process when it ends: a card's keeper goes on for a moment.
     let _heir = Heir::new()?;
     let (before, begun) = (cpu_time_of_ended()?, Instant::now());
     let children = cores::on_cores(cores, || (0..at_once).map(|_| command.spawn()).collect::<Result<Vec<_>, _>>());
@@ -37,7 +38,7 @@ pub(super) fn time(mut command: Command, at_once: usize, cores: &[usize], input_
     ])
 }
 
-/// Runs it once without a clock: what it writes is weighed, and is the input again once this coding is undone.
+/// Runs it once without a clock: its output is weighed, and is the input again once this coding is undone.
 pub(super) fn check(mut command: Command, input: &Path, coding: Option<Coding>) -> Result<Numbers> {
     let mut output = tempfile::tempfile()?;
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(Stdio::piped());

@@ -22,7 +22,7 @@ impl Inputs {
         Ok(Inputs { folder, is_quick: options.is_quick, corpora: options.corpora.clone() })
     }
 
-    /// Whether this machine has what the input is made of; why not if it has not.
+    /// Reason why this machine lacks the source of the input; `None` if it has it.
     pub(super) fn missing(&self, input: Input) -> Option<&'static str> {
         let is_missing = input != Input::Image && self.corpora.is_none();
         is_missing.then_some("TERSE_CORPORA names no folder with the Canterbury corpus")
@@ -90,7 +90,7 @@ fn write_image(path: &Path) -> Result<()> {
     let mut child = command.spawn().context("starting genisoimage")?;
     let image = child.stdout.take().context("its output")?;
     let written = io::copy(&mut image.take(IMAGE_BYTES), &mut File::create(path)?);
-    // It ends at the next byte that nobody reads.
+    // It ends at the next byte, which is not read.
     child.wait()?;
     match written? {
         IMAGE_BYTES => Ok(()),
@@ -99,5 +99,5 @@ fn write_image(path: &Path) -> Result<()> {
 }
 
 const KEPT_IMAGE: &str = "usr.iso";
-/// As large as the founding document's file.
+/// Size of the founding document's file.
 const IMAGE_BYTES: u64 = 533_000_000;

@@ -1,6 +1,6 @@
 //! Files compressed by commands: terse gzip beside gzip, alone and two at once, in software and through the test card.
 //!
-//! Each contestant is first checked, all of them at the same time, then timed alone, in turns; what it writes goes to /dev/null, so
+//! Each contestant is first checked, all of them at the same time, then timed alone, in turns; its output goes to /dev/null, so
 //! that the disk is not measured.
 
 mod command;
@@ -68,7 +68,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A card learns its results here. Two at once write what one does: only one is looked at.
+    /// Checks the contestants. A card learns its results here. Two at once write the same as one: only one is looked at.
     fn check<'c>(&self, field: &[&'c Contestant], input: &Path, card: Option<&Card>) -> Vec<(&'c Contestant, Result<Numbers>)> {
         let check = |contestant: &Contestant| command::check(self.command(contestant, input, card)?, input, contestant.coding());
         std::thread::scope(|scope| {
@@ -113,7 +113,7 @@ impl Run<'_> {
 }
 
 impl Contestant {
-    /// What is to be undone where it is checked; gzip is believed.
+    /// Coding to undo where the output is checked; gzip is believed.
     fn coding(&self) -> Option<Coding> {
         match self.tool {
             Tool::Gzip => None,
@@ -125,5 +125,5 @@ impl Contestant {
 
 /// The proxy's file. Of it `terse gzip` takes the section `engine card`, and its `verify none` for `checksum`.
 const CARD_CONFIG: &str = "card.terse.cfg";
-/// What the rest of the file wants to know.
+/// Variables that the rest of the file needs.
 const UNUSED: [(&str, &str); 3] = [("LISTEN", "127.0.0.1:1"), ("ORIGIN", "127.0.0.1:1"), ("WORKERS", "1")];

@@ -1,15 +1,15 @@
-//! What is measured on files.
+//! Measurements on files.
 
-/// A file, and who compresses it.
+/// A file, and the commands that compress it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::bench) struct FileScenario {
-    /// What `--only` and the tables call it.
+    /// Name for `--only` and in the tables.
     pub(in crate::bench) name: &'static str,
     /// For the reader of the results.
     pub(in crate::bench) about: &'static str,
-    /// What is compressed.
+    /// Input to compress.
     pub(super) input: Input,
-    /// By whom.
+    /// Commands that compress it.
     pub(super) contestants: &'static [Contestant],
 }
 
@@ -27,7 +27,7 @@ pub(super) enum Input {
 /// A way to compress it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contestant {
-    /// What the tables call it.
+    /// Name in the tables.
     pub(super) name: &'static str,
     /// The program.
     pub(super) tool: Tool,
@@ -35,7 +35,7 @@ pub(super) struct Contestant {
     pub(super) arguments: &'static [&'static str],
     /// So many of it are started at once.
     pub(super) at_once: usize,
-    /// It takes part in so many rounds, if there are more.
+    /// Limit of the rounds that it takes part in.
     pub(super) most_rounds: usize,
 }
 

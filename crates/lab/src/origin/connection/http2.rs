@@ -40,7 +40,7 @@ struct Stream {
 enum Stage {
     /// The request's body is waited for, and is none of the answer's business.
     Receive(Answer),
-    /// It comes back.
+    /// Sends the body back.
     Echo(Vec<u8>),
     Sink {
         bytes: usize,
@@ -49,7 +49,7 @@ enum Stage {
     Wait(Answer),
     /// The head was sent, and so much of the body.
     Send(Answer, u64),
-    /// What comes goes back.
+    /// Sends the bytes back as they come.
     Tunnel(Vec<u8>),
 }
 
@@ -188,7 +188,7 @@ impl Driver {
 }
 
 impl Stream {
-    /// Whether something was sent, and whether there is more.
+    /// Sends on a stream; returns whether something was sent, and whether there is more.
     fn send(&mut self, id: u32, connection: &mut Connection, server: &Server) -> (bool, bool) {
         if self.pause.is_some_and(|until| until > tokio::time::Instant::now()) {
             return (false, true);
