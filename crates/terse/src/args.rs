@@ -1,7 +1,7 @@
 //! The command line.
 //!
 //! HAProxy's: single-dash options of one to three letters in any order. Some have their value in the next argument (`-f FILE`),
-//! some glued to them (`-dMno-merge`); two take all arguments up to the next option (`-sf 12 13`). After `--` all arguments are
+//! some glued to them (`-dMno-merge`). Two take all arguments up to the next option (`-sf 12 13`). After `--` all arguments are
 //! files. Every option is one entry of a table in [`flags`], from which the help is made too.
 //!
 //! Invariant: an option has its documented effect, cannot change anything here (and gives the reason), or is refused. Nothing is
@@ -28,7 +28,7 @@ pub struct Arguments {
     pub files: Vec<PathBuf>,
     /// `--to` and its companion options.
     pub quick: Quick,
-    /// `-C`: where relative names begin.
+    /// `-C`: folder that relative names start from.
     pub folder: Option<PathBuf>,
     /// `-V`: more output; takes `-q` back.
     pub verbose: bool,
@@ -46,7 +46,7 @@ pub struct Arguments {
     pub master_sockets: Vec<String>,
     /// `-dW`: a warning is an error.
     pub zero_warning: bool,
-    /// `-p`: where to write the process's number.
+    /// `-p`: file for the process's number.
     pub pidfile: Option<PathBuf>,
     /// `-m`: the limit of the process's data, in MiB.
     pub memory_limit_mib: Option<u64>,
@@ -62,7 +62,7 @@ pub struct Arguments {
     pub trusts_servers: bool,
     /// `-dK`: classes of keywords to print.
     pub keyword_classes: Option<String>,
-    /// `-dD`: `.diag` lines of configurations speak.
+    /// `-dD`: `.diag` lines of configurations are printed.
     pub diagnostic: bool,
     /// `-dS`: no `splice()`.
     pub no_splice: bool,
@@ -78,7 +78,7 @@ pub struct Arguments {
     pub old_end: OldEnd,
     /// `-x`: the stats socket of the process that hands its listening sockets over.
     pub takeover: Option<PathBuf>,
-    /// Options that change nothing here, and why.
+    /// Options that change nothing here, and the reasons.
     pub accepted: Vec<(&'static str, &'static str)>,
 }
 
@@ -108,7 +108,7 @@ pub enum Action {
 /// Part of the version to print, for scripts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VersionPart {
-    /// All of it.
+    /// The whole version.
     Whole,
     /// The part before a dash.
     Short,

@@ -35,7 +35,7 @@ pub struct Configuration {
     pub process: ProcessSettings,
     /// User, group and root folder of the process.
     pub identity: Identity,
-    /// Its limits.
+    /// Limits of the process.
     pub limits: Limits,
     /// Listening addresses: the lines of the plan, followed by those of stats sockets.
     pub wanted: Vec<Wanted>,
@@ -52,7 +52,8 @@ impl Configuration {
         datagrams || !self.wanted.is_empty()
     }
 
-    /// Goes on with fewer descriptors than were wanted; the number of connections that these do for, where it is smaller, too.
+    /// Lowers the limits to fewer descriptors than were wanted; returns the number of connections for which these suffice, if
+    /// smaller.
     pub fn settle_for(&mut self, descriptors: u64) -> Option<u32> {
         let limits = &mut self.limits;
         limits.descriptors = descriptors;

@@ -31,7 +31,7 @@ pub enum Turn {
     Drain,
     /// Cut open connections.
     Stop,
-    /// Log how the servers are.
+    /// Log the servers' states.
     Report,
 }
 
@@ -40,7 +40,7 @@ pub enum Turn {
 pub struct Outcome {
     /// The number of the signal that stopped it, if one did.
     pub signal: Option<i32>,
-    /// Workers that failed: their index and why.
+    /// Workers that failed: their index and the reason.
     pub failures: Vec<(usize, String)>,
 }
 

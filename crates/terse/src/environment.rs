@@ -9,8 +9,8 @@ use terse_config::{Environment, Source, TlsLibrary};
 /// The variable that holds this peer's name: `-L`, `localpeer`, or the host's name.
 pub const LOCAL_PEER: &str = "HAPROXY_LOCALPEER";
 
-/// Returns the facts that files and conditions may ask for: the environment variables and those that HAProxy's manual promises
-/// (section 2.4), the version of the language, features, what the command line has left enabled.
+/// Returns the facts that files and conditions may ask for: environment variables and those that HAProxy's manual promises (section
+/// 2.4). The others are the version of the language, features, and the options that the command line has left enabled.
 pub fn environment(arguments: &Arguments, sources: &[Source]) -> Environment {
     let mut variables: HashMap<String, String> =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();

@@ -1,4 +1,4 @@
-//! `terse health [URL]`: whether a process answers, for images and scripts that have no curl.
+//! `terse health [URL]`: checks that a process answers, for images and scripts that have no curl.
 
 use crate::report::print;
 use std::ffi::OsString;

@@ -2,7 +2,7 @@
 //!
 //! The master carries no traffic. It starts a process that does (this program again, with the same arguments) and holds that
 //! process's listening sockets. When it is told to reload, it starts another one. So a reload reads files and binds addresses with
-//! the rights that the master was started with, and the service manager sees one process that never changes.
+//! the rights that the master was started with. The service manager sees one process that never changes.
 //!
 //! ```text
 //!   start, SIGUSR2, SIGHUP --> Starting --ready--> Serving --another is ready: SIGUSR1--> Leaving --> ended
@@ -11,9 +11,9 @@
 //!                                 | reload failed     | the master ends like it
 //! ```
 //!
-//! SIGTERM and SIGINT stop all processes and end the master with 128 plus the signal's number; SIGUSR1 drains them.
-//! Master and worker talk over a [`lifeline`]: a worker asks for sockets, and hands its own over when it is ready; when one side is
-//! gone, the other one notices.
+//! SIGTERM and SIGINT stop all processes and end the master with 128 plus the signal's number; SIGUSR1 drains them. Master and
+//! worker talk over a [`lifeline`]: a worker asks for sockets, and hands its own over when it is ready. When one side is gone, the
+//! other one notices.
 //!
 //! A reload that finds another program at the master's path ends with the master starting [anew](renewal) as that one.
 //!
@@ -52,7 +52,7 @@ pub struct Master<'a> {
     spawner: Spawner,
     supervisor: Supervisor,
     report: &'a Report,
-    /// `mworker-max-reloads`: after how many reloads a worker that still runs is stopped.
+    /// `mworker-max-reloads`: number of reloads after which a worker that still runs is stopped.
     most_reloads: Option<u32>,
     workers: Vec<Worker>,
     /// The listening sockets of the worker that serves.
@@ -91,14 +91,14 @@ struct Worker {
 enum Ending {
     /// Every worker has drained.
     Drained,
-    /// Told by this signal.
+    /// Ended by this signal.
     Told(i32),
     /// Failed, with the worker's exit code.
     Failed(u8),
 }
 
 impl<'a> Master<'a> {
-    /// A master that starts workers like that.
+    /// Returns a master that starts workers with these settings.
     pub fn new(spawner: Spawner, supervisor: Supervisor, most_reloads: Option<u32>, report: &'a Report) -> Master<'a> {
         Master {
             spawner,

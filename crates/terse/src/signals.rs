@@ -18,7 +18,7 @@ pub enum Order {
     Stop(i32),
     /// Close the listeners, let open connections finish, then end.
     Drain,
-    /// Log how the servers are.
+    /// Log the servers' states.
     Report,
     /// Let another process take over.
     Reload,

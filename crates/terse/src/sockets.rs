@@ -6,7 +6,7 @@
 //! ```
 //!
 //! All lines are tried before anything is reported, so that one start names every address that cannot be had. Unix sockets come up
-//! under another name and take their place only in [`Sockets::publish`]: a start that fails leaves the sockets of the process
+//! under another name and take their place only in [`Sockets::publish`]. A start that fails leaves the sockets of the process
 //! before alone.
 //!
 //! Invariant: every socket that is returned listens, does not block, and is closed on `exec`.
@@ -60,11 +60,11 @@ pub struct Options {
     pub fast_open: bool,
     /// `mss`: the largest segment.
     pub mss: Option<u32>,
-    /// `tcp-ut`: how long sent bytes may go without an acknowledgement.
+    /// `tcp-ut`: time that sent bytes may go without an acknowledgement.
     pub user_timeout: Option<Duration>,
-    /// `tcp-md5sig`: how segments are signed.
+    /// `tcp-md5sig`: signatures of segments.
     pub signature: Option<Signature>,
-    /// `cc`: how TCP avoids congestion.
+    /// `cc`: TCP's algorithm against congestion.
     pub congestion: Option<String>,
     /// A single socket for all workers instead of one each.
     pub shared: bool,

@@ -1,6 +1,7 @@
 //! From a configuration to the end of serving.
 //!
-//! Whatever needs rights or paths comes before they are given up; whatever can fail comes before the process before is told to go.
+//! Steps that need rights or paths come before these are given up. Steps that can fail come before the process before is told to
+//! go.
 
 use crate::args::{Arguments, OldEnd};
 use crate::configuration::Configuration;

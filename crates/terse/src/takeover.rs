@@ -13,11 +13,11 @@
 //! The reason for the same sockets: a connection that the kernel has established waits in the queue of one socket until it is
 //! accepted, and dies with that socket. With `SO_REUSEPORT` there is one socket, and one queue, for each worker. If the old process
 //! closed its own while the new one listened beside it, the connections that waited there would be reset. Passing the descriptor
-//! passes the queue: when the old process closes its descriptor, the socket stays open in the new one, and the waiting connections
+//! passes the queue. When the old process closes its descriptor, the socket stays open in the new one, and the waiting connections
 //! are accepted there.
 //!
 //! Hence the new process keeps all sockets if they are more than its workers ([`crate::sockets`]) and spreads them over its
-//! workers, because closing one would lose its queue. If they are fewer it opens more beside them.
+//! workers. Closing one would lose its queue. If they are fewer it opens more beside them.
 //!
 //! The requests for them:
 //! * [`receive`]: over the old process's stats socket, in HAProxy's protocol ([`protocol`]), so that terse takes over from HAProxy and

@@ -58,7 +58,7 @@ const PROFILE: &str = match option_env!("TERSE_PROFILE") {
 /// Returns the answer to `-v` and, with `long`, to `-vv`.
 ///
 /// Started under the name `haproxy` the program stands in for it, so the first line is the one that scripts look for in HAProxy's
-/// answer; it still names this program.
+/// answer. It still names this program.
 pub fn text(program: &str, long: bool) -> String {
     let mut text = match program {
         "haproxy" => format!("HAProxy version {LANGUAGE} {RELEASE_DATE} - terse {VERSION}\n"),

@@ -1,6 +1,6 @@
 //! `terse --to ADDRESS`: a configuration from a few arguments, for a first try and for development.
 //!
-//! The arguments are written as a haproxy.cfg and parsed as such: what `--print` prints is what runs, except for a console that has
+//! The arguments are written as a haproxy.cfg and parsed as such. What `--print` prints is what runs, except for a console that has
 //! moved to a free port.
 
 use std::fmt::Write;

@@ -27,7 +27,7 @@ pub struct View {
     pub log: String,
 }
 
-/// The wish for a reload.
+/// A request for a reload.
 #[derive(Debug)]
 pub struct Request {
     /// True if open connections are cut.
@@ -37,7 +37,7 @@ pub struct Request {
 }
 
 impl Bureau {
-    /// Nothing to show yet.
+    /// Returns a bureau with nothing to show yet.
     pub fn new(ask: UnboundedSender<Request>) -> Bureau {
         Bureau { view: Mutex::default(), ask }
     }

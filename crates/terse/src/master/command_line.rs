@@ -20,7 +20,7 @@ use terse_proxy::access::Listener;
 /// Sockets that listen, each with the number of its `-S`.
 pub type Listeners = Vec<(usize, Listener)>;
 
-/// The master's command line, before anybody answers on it.
+/// The master's command line, before a task answers on it.
 pub struct CommandLine {
     sockets: Vec<StatsSocket>,
     listeners: Listeners,

@@ -119,8 +119,7 @@ pub fn enter_root(path: &str) -> Result<(), Refusal> {
     std::env::set_current_dir("/").map_err(refused)
 }
 
-/// Gives up for good the rights that a process may gain by starting others, and sets whether the kernel may write its memory to a
-/// file.
+/// Gives up for good the rights that a process may gain by starting others. Sets whether the kernel may write its memory to a file.
 ///
 /// `guarded`: a library runs beside it in a process of the same user, which could write to this one's memory while that can be
 /// dumped.

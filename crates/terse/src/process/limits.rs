@@ -62,7 +62,7 @@ pub enum Pipes {
 /// `-m`, and the demands on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
-    /// Its number, in MiB.
+    /// The value of `-m`, in MiB.
     pub mib: u64,
     /// The bytes of one buffer.
     pub buffer_bytes: u64,
@@ -290,8 +290,8 @@ pub fn limit_memory(mib: u64) -> Result<(), Refusal> {
     setrlimit(Resource::Data, limit).map_err(|error| Refusal::Memory { mib, error: error.into() })
 }
 
-/// Default for the bytes that may wait in the process: a quarter of the machine's memory or of the container's, or half of what
-/// `-m` leaves beside the program itself.
+/// Default for the bytes that may wait in the process: a quarter of the machine's memory or of the container's. With `-m` it is
+/// half of what that leaves beside the program itself.
 pub fn buffer_memory(limit_mib: Option<u64>) -> usize {
     let system = rustix::system::sysinfo();
     let bytes = match limit_mib.map(|mib| mib.saturating_mul(1 << 20)) {

@@ -53,7 +53,7 @@ pub struct ProcessSettings {
     pub workers: Option<usize>,
     /// `thread-hard-limit`: the most workers when nothing else sets their number.
     pub workers_most: Option<usize>,
-    /// `thread-groups`: how `cpu-map` counts workers.
+    /// `thread-groups`: number of groups in which `cpu-map` counts workers.
     pub groups: Option<usize>,
     /// `cpu-map` lines, in order.
     pub processors: Vec<super::workers::ProcessorMap>,
@@ -97,9 +97,9 @@ pub struct Account {
 /// A user's or group's name or number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Who {
-    /// To be found in the system's database.
+    /// A name, to be found in the system's database.
     Name(String),
-    /// As it is.
+    /// A number, used as it is.
     Number(u32),
 }
 
@@ -115,14 +115,14 @@ impl From<&str> for Who {
 pub struct Nice {
     /// While the configuration is read and sockets are opened.
     pub start: Option<i32>,
-    /// Then.
+    /// From then on.
     pub run: Option<i32>,
 }
 
 /// Defaults of unix sockets of `bind` lines.
 #[derive(Clone, Default, Debug)]
 pub struct UnixDefaults {
-    /// Goes before their paths.
+    /// Prefix of their paths.
     pub prefix: Option<String>,
     /// Their permissions.
     pub mode: Option<u32>,

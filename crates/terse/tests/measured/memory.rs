@@ -211,7 +211,7 @@ fn a_body_that_pauses_is_streamed() {
     terse.end();
 }
 
-/// A server that has sent much of a body has more of it at hand; a server that has sent little may have an event, or a page to
+/// A server that has sent much of a body has more of it at hand. A server that has sent little may have an event, or a page to
 /// compute.
 #[test]
 fn a_moment_after_much_of_a_body_is_waited_for() {

@@ -1,5 +1,5 @@
-//! Bytes that the server has sent before a pause reach the client: at once, decodable, and for any number of clients, within the
-//! limit of buffering.
+//! Bytes that the server has sent before a pause reach the client at once, decodable. That holds for any number of clients, within
+//! the limit of buffering.
 //!
 //! `TERSE_FULL=1` asks for as many slow bodies as descriptors allow, 10,000 at the most.
 
@@ -134,7 +134,7 @@ fn each_part_before_a_pause() {
     }
 }
 
-/// The wait for a sender of which much came at once ends: a sender that goes on byte by byte, never silent for long, does not keep
+/// The wait for a sender of which much came at once ends. A sender that goes on byte by byte, never silent for long, does not keep
 /// the client from the bytes that are there.
 #[test]
 fn what_trickles_in_behind_much_goes_on() {
@@ -435,8 +435,8 @@ fn read_head(stream: &mut TcpStream) {
 /// Far less than states of coders for all of them would take.
 const LIMIT: &str = "16m";
 
-/// Limit of the cost of a client that reads nothing of a compressed body: its connection and its server's, a piece that has come
-/// out, and the body's last bytes.
+/// Limit of the cost of a client that reads nothing of a compressed body. It consists of its connection and its server's, a piece
+/// that has come out, and the body's last bytes.
 const SLOW_CLIENT_BYTES: u64 = 100 * 1024;
 
 /// Limit of the cost of a connection with a request in the middle, beside buffers.

@@ -1,5 +1,5 @@
-//! `device cuda` end to end, with an emulation of a GPU and its driver in place of both: clients see only their responses; the view
-//! of operators.
+//! `device cuda` end to end, with an emulation of a GPU and its driver in place of both. Clients see nothing of it but their
+//! responses; the view of operators is tested too.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

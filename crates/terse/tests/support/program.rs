@@ -6,11 +6,11 @@ use std::process::{Child, Command, Stdio};
 /// Output of a program.
 #[derive(Debug)]
 pub struct Said {
-    /// To standard output.
+    /// Standard output.
     pub stdout: String,
-    /// To standard error.
+    /// Standard error.
     pub stderr: String,
-    /// The number that it has ended with.
+    /// Exit status.
     pub code: Option<i32>,
 }
 

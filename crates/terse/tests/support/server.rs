@@ -1,6 +1,6 @@
 //! A server that does what the test tells it, also what no server should: it can break off anywhere, be killed, and come back.
 //!
-//! Its port stays its own while it is down: the socket stays bound and only stops to listen, so that no other process can take it.
+//! Its port stays its own while it is down. The socket stays bound and only stops to listen, so that no other process can take it.
 
 use super::PATIENCE;
 use socket2::{Domain, SockRef, Socket, Type};

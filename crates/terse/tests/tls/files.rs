@@ -33,7 +33,7 @@ fn what_is_wrong_is_named() {
         ("list", b"bare.pem [key one.key] a.test\n".to_vec()),
         ("twice", b"bare.pem [key one.key]\nbare.pem [key other.key] b.test\n".to_vec()),
         ("wrong", b"bare.pem [key other.key]\n".to_vec()),
-        // Root may read all files: a folder is none for him either.
+        // Root may read all files: a folder is none for root either.
         ("unread", b"bare.pem [key /]\n".to_vec()),
         ("shown", b"good.pem [alpn h2-14,h3,hquery]\n".to_vec()),
         ("one.key", one.key_pem()),

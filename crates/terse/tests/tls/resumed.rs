@@ -1,4 +1,4 @@
-//! Sessions that are resumed: rules see the same facts as in the handshake that began them, and no client gets in by a session of
+//! Sessions that are resumed: rules see the same facts as in the handshake that began them. No client gets in by a session of
 //! another name.
 
 use crate::certificates::{Kind, Pair, authority, expired, intermediate, signed};

@@ -96,8 +96,7 @@ fn keys_turn_on_the_stats_socket() {
     terse.end();
 }
 
-/// A client that has shown no certificate does not get in by a session of another line, nor by a session that was made under other
-/// authorities.
+/// A client that has shown no certificate does not get in by a session of another line, nor by one made under other authorities.
 #[test]
 fn shared_keys_do_not_take_what_was_not_shown() {
     let (root, other) = (authority("root"), authority("other"));
@@ -125,7 +124,7 @@ fn shared_keys_do_not_take_what_was_not_shown() {
     [one, next, changed].into_iter().for_each(Terse::end);
 }
 
-/// Bytes that were sent and shown are nowhere in the process's memory any more, nor is the text of the file: the keys are, as
+/// Bytes that were sent and shown are nowhere in the process's memory any more, nor is the text of the file. The keys are, as
 /// bytes.
 #[test]
 fn keys_leave_no_text_behind() {

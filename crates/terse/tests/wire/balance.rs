@@ -48,7 +48,7 @@ fn send(terse: &Terse, path: &str) -> Client {
     client
 }
 
-/// A server that answers `/held` when it is told to, and how many of those it has at once at the most.
+/// A server that answers `/held` when it is told to, and the largest number of such requests that it had at once.
 fn holding(name: &'static str) -> (Server, Sender<()>, Arc<AtomicUsize>) {
     let (go, wait) = channel::<()>();
     let (wait, most) = (Mutex::new(wait), Arc::new(AtomicUsize::new(0)));

@@ -1,5 +1,5 @@
-//! Rules on connections and on their first bytes: clients that are refused before they send a byte, routes chosen by the bytes, and
-//! waits for more of them.
+//! Rules on connections and on their first bytes: refusals before the client sends, routes chosen by the bytes, and waits for more
+//! of them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

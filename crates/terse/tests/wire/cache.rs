@@ -200,7 +200,7 @@ fn tags_are_right_with_compression_and_without() {
     }
 }
 
-/// A variant that a server has chosen for one Accept-Encoding is not for requests with another (RFC 9111 section 4.1); under
+/// A variant that a server has chosen for one Accept-Encoding is not for requests with another (RFC 9111 section 4.1). Under
 /// `http-conformance haproxy` it is, as long as they take it.
 #[test]
 fn a_servers_variants_are_for_those_who_negotiate_them() {

@@ -246,7 +246,7 @@ fn prometheus_asks_of_many_servers() {
     terse.end();
 }
 
-/// A process that goes on from where another one's counters stood.
+/// A process that goes on from another one's counters.
 #[test]
 fn counters_outlive_a_process() {
     let server = Server::body("four");

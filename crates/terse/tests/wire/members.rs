@@ -167,7 +167,7 @@ fn cookies_of_a_server_that_went() {
     terse.end();
 }
 
-/// A stick table's entry of a server that has gone leads to the server that has its name by then, not to the one with its number.
+/// A stick table's entry of a server that has gone leads to the server with its name by then, not to the server with its number.
 #[test]
 fn entries_of_a_server_that_went() {
     let (keep, other) = (Server::named("keep"), Server::named("other"));

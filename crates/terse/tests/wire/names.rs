@@ -221,7 +221,7 @@ fn asking(dns: &NameServer) -> String {
     format!("resolvers dns\n nameserver ns {}\n timeout resolve 20ms\n timeout retry 20ms\n hold nx 0\n", dns.address())
 }
 
-/// A file of states has the place of each server: after a reload each has its place again, and a server whose place has gone has
+/// A file of states has the place of each server. After a reload each has its place again, and a server whose place has gone has
 /// none.
 #[test]
 fn servers_of_a_service_are_where_they_were() {

@@ -60,7 +60,7 @@ fn port_behind(terse: &Terse, name: &str) -> String {
     text.split(' ').next().unwrap().to_owned()
 }
 
-/// Each address has its own server, also where connections that are idle serve anybody.
+/// Each address has its own server, also where idle connections serve any client.
 #[test]
 fn a_server_without_a_port_has_that_of_each_address() {
     for (offset, lines) in [

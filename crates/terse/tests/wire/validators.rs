@@ -1,7 +1,7 @@
-//! A fuzzer of caches and ranges: clients that do all that RFC 9110 and 9111 allow with the responses that they hold, against a
-//! terse that compresses in front of an origin whose content changes.
+//! A fuzzer of caches and ranges. Clients do all that RFC 9110 and 9111 allow with the responses that they hold, against a terse
+//! that compresses in front of an origin whose content changes.
 //!
-//! Two things must never happen: that a client joins bytes of two representations, and that it gets 304 for something that is not
+//! Two things must never happen. A client must not join bytes of two representations, nor get 304 for something that is not
 //! current, or that it cannot use. Contents name their resource and version in each line, so that any body can be identified.
 //!
 //! The same clients talk to the origin itself first: their actions must be right there, or the model is wrong. `TERSE_SEED` gives

@@ -1,6 +1,5 @@
-//! Values that two balancers must agree on, since both may stand before the same servers: hashes of keys, dynamic cookies, numbers
-//! of servers, keys of tables; and limits that are computed where a file does not set them. Thousands of inputs, empty and odd ones
-//! among them.
+//! Values that two balancers must agree on, since both may stand before the same servers. They are hashes of keys, dynamic cookies,
+//! numbers of servers, keys of tables, and limits that a file does not set. Thousands of inputs, empty and odd ones among them.
 
 use super::certificates::{Kind, authority, signed};
 use super::figures::{command, of};

@@ -8,8 +8,8 @@ use super::support::server::{Connection, Server};
 use super::support::until;
 use std::path::{Path, PathBuf};
 
-/// Lines of a backend, and the behaviour of its server at the one check that it gets: the number of bytes that it reads, and the
-/// bytes that it then sends.
+/// Lines of a backend, and the behaviour of its server at the one check that it gets. That is the number of bytes that it reads,
+/// and the bytes that it then sends.
 struct Case {
     lines: &'static str,
     talk: &'static [(Read, &'static [u8])],

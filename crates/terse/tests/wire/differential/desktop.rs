@@ -1,4 +1,4 @@
-//! Remote desktops: by their cookies, which server a client goes to.
+//! Remote desktops: the server of a client, by RDP's cookies.
 
 use super::support::Terse;
 use super::support::client::Client;

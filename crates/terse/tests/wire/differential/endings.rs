@@ -396,7 +396,7 @@ fn marked() {
     ]);
 }
 
-/// The lines of the formats that have names, and which lines are written at all, and how grave.
+/// The lines of the formats that have names, the conditions under which lines are written, and their severity.
 #[test]
 fn lines() {
     const ASKS: &[&str] = &[

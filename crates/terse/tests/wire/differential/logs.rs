@@ -1,4 +1,4 @@
-//! Log lines of both programs, without the parts that no two runs share: times, ports, process numbers, and the number of
+//! Log lines of both programs, without the parts that no two runs share. Those are times, ports, process numbers, and the number of
 //! connections while the one before is being closed.
 
 use super::compare::{Case, compare};

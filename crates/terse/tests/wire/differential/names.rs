@@ -1,5 +1,5 @@
-//! The same answers of a name server to HAProxy and to terse: the servers that get an address, with their weights, and the time
-//! when they lose it.
+//! The same answers of a name server to HAProxy and to terse. The servers that get an address, their weights, and the time when
+//! they lose it are compared.
 
 use super::support::Terse;
 use super::support::dns::{A, AAAA, NameServer, Record, SRV, Said, Zone};

@@ -1,9 +1,9 @@
-//! Actions of clients, servers and operators, one after the other, through both proxies: the responses to clients, the log's lines
-//! about streams and servers, and the counters of `show stat`.
+//! Actions of clients, servers and operators, one after the other, through both proxies. The responses to clients, the log's lines
+//! about streams and servers, and the counters of `show stat` are compared.
 //!
-//! An act is one line of text. `1 GET /x` is a request of client 1, which connects if it has not; `1 POST /x abc` has a body, `1 =
+//! An act is one line of text. `1 GET /x` is a request of client 1, which connects if it has not. `1 POST /x abc` has a body, `1 =
 //! bytes` sends these bytes. `1 reads` takes the answer, `1 heads` its head, `1 leaves` closes, `1 shuts` closes its half, `1
-//! breaks` resets. `seen a 2` waits until server `a` has read two requests, `go a` lets it answer one that it holds, `kill a` and
+//! breaks` resets. `seen a 2` waits until server `a` has read two requests. `go a` lets it answer one that it holds, `kill a` and
 //! `revive a` end and restore it. `stat web/a status UP` waits until `show stat` has that, `line ... ` until the log has it. `cli
 //! ...` is an operator's command; `table web` prints the counters of a stick table once all clients have left.
 
@@ -70,8 +70,8 @@ pub(crate) fn compare(stories: &[Story]) {
     let mut differences = Vec::new();
     for story in stories {
         let Some(first) = difference(story, &haproxy) else { continue };
-        // Another test's late client, or its check of a server that has ended, may come to a port that was just given to this one:
-        // a true difference appears again.
+        // Another test's late client, or its check of a server that has ended, may come to a port that was just given to this one.
+        // A true difference appears again.
         match (1..TRIES).find_map(|_| difference(story, &haproxy).is_none().then_some(())) {
             None => differences.push(first),
             Some(()) => drop(writeln!(std::io::stderr(), "differed, and not again: {first}")),
@@ -418,8 +418,8 @@ fn serve(connection: &mut Connection, name: char, wait: &Mutex<Receiver<()>>) {
 /// More than all buffers on the way hold.
 const BIG: usize = 32 << 20;
 
-/// A line without the parts that no two runs share: ports, dates, times, the number of connections (also to a server whose slot has
-/// passed on to the next one already), the lengths of heads.
+/// A line without the parts that no two runs share. Those are ports, dates, times, the number of connections (also to a server
+/// whose slot has passed on to the next one already), the lengths of heads.
 pub(crate) fn normal(line: &str) -> String {
     let mut numbers = 0;
     let (mut is_status, mut is_length) = (false, false);

@@ -251,7 +251,7 @@ fn slow_readers() {
     terse.end();
 }
 
-/// A sender that breaks off in the middle: bytes that have come go on, the receiver sees that it is not all, and no connection is
+/// A sender that breaks off in the middle. Bytes that have come go on, the receiver sees that it is not all, and no connection is
 /// used again.
 #[test]
 fn senders_that_break_off() {

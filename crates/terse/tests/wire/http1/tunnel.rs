@@ -141,7 +141,7 @@ fn websocket_without_a_key() {
     terse.end();
 }
 
-/// A 101 changes the protocol only to one that the client has asked for, in a version that knows it; both fields are in both
+/// A 101 changes the protocol only to one that the client has asked for, in a version that knows it. Both fields are in both
 /// directions.
 #[test]
 fn changes_that_were_not_asked_for() {

@@ -107,8 +107,8 @@ fn answered_early() {
     }
 }
 
-/// A body that breaks the protocol has no end: the bytes after the fault are never the next request, though a second look at them
-/// might find the end of a chunk there.
+/// A body that breaks the protocol has no end. The bytes after the fault are never the next request, though a second look might
+/// find the end of a chunk in them.
 #[test]
 fn nothing_follows_a_body_that_cannot_be_read() {
     let server = Server::answering(|_| ok("served"));

@@ -132,8 +132,8 @@ fn no_update_is_lost_and_none_is_refused() {
     }
 }
 
-/// Parts go to every client that asks for a part of a resource that is compressed for no client; if it is compressed for some, the
-/// whole instead.
+/// Parts go to every client that asks for a part of a resource that is compressed for no client. If it is compressed for some, the
+/// whole goes instead.
 #[test]
 fn ranges_of_what_is_never_compressed_stay() {
     let server = server();
