@@ -17,7 +17,7 @@ pub struct Options {
     pub files: Vec<PathBuf>,
 }
 
-/// Makes them.
+/// Makes the results.
 ///
 /// # Errors
 /// A file cannot be read or written.

@@ -34,7 +34,7 @@ enum Socket {
     Secured(SslStream<TcpStream>),
 }
 
-/// A request's body, and how its end is told. Over HTTP/2 both are the same.
+/// A request's body, and the framing of its end. Over HTTP/2 both framings are the same.
 #[derive(Clone, Copy, Debug)]
 pub enum Upload<'a> {
     /// None.

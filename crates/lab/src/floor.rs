@@ -1,7 +1,7 @@
 //! The floor of the cost of forwarding: a forwarder on one thread that parses nothing.
 //!
 //! A request costs two reads, two writes and two waits. Each client has a connection to the origin of its own. Bytes that one side
-//! does not take yet are held, and nothing more is read for it meanwhile: a connection holds at most one read in each direction.
+//! does not take yet are held, and nothing more is read for it meanwhile. A connection holds at most one read in each direction.
 
 use crate::cores;
 use anyhow::{Context, Result};
@@ -117,7 +117,7 @@ struct Side {
     socket: TcpStream,
     /// Bytes for it that it has not taken yet.
     held: Vec<u8>,
-    /// So many of them it has.
+    /// Number of them that it has taken.
     sent: usize,
     /// True if it sends nothing more.
     has_ended: bool,

@@ -55,7 +55,7 @@ fn bodies() -> Vec<(String, Vec<u8>)> {
     bodies
 }
 
-/// Bytes. libdeflate codes the lengths of its codes less well where bodies are short: a script of 1,000 bytes is 610 by zlib and
+/// Bytes. libdeflate codes the lengths of its codes less well where bodies are short. A script of 1,000 bytes is 610 by zlib and
 /// 620 by it.
 const ALLOWANCE: usize = 16;
 

@@ -1,6 +1,6 @@
 //! Costs of a `plain` request that do not depend on the machine's noise: instructions by callgrind, system calls by strace.
 //!
-//! Each is counted in two runs, with few requests and with many, over one connection: the difference is the cost of the requests,
+//! Each is counted in two runs, with few requests and with many, over one connection. The difference is the cost of the requests,
 //! without start and stop.
 
 use super::rival::{Rival, Running, Setting};

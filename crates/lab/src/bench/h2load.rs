@@ -26,7 +26,7 @@ pub(super) struct Load<'a> {
     pub(super) connections: usize,
     /// Streams of each at once.
     pub(super) streams: usize,
-    /// For how long.
+    /// Duration of the load.
     pub(super) time: Duration,
 }
 

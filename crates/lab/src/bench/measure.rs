@@ -28,7 +28,7 @@ pub(super) struct Bench<'a> {
     pub(super) core: usize,
     /// The origin, for comparison.
     pub(super) origin: SocketAddr,
-    /// For how long a round loads.
+    /// Duration of a round's load.
     pub(super) time: Duration,
 }
 

@@ -1,9 +1,9 @@
 //! The benchmark: terse beside other proxies, on the same files and traffic, in turns.
 //!
-//! Every proxy stays on its own core, wrk, the clients and the origin on another one, so that the proxy's CPU time is counted
-//! without them. The figure that counts is CPU time per answer: it does not change when the load generator is the slower side. All
-//! proxies of a scenario run at the same time and are loaded one after the other, a round each, so that a noisy minute hits them
-//! alike. Commands that compress files ([`files`]) have the machine to themselves, in turns too.
+//! Every proxy stays on its own core; wrk, the clients and the origin stay on another. So the proxy's CPU time is counted without
+//! them. The figure that counts is CPU time per answer: it does not change when the load generator is the slower side. All proxies
+//! of a scenario run at the same time and are loaded one after the other, a round each. So a noisy minute hits them alike. Commands
+//! that compress files ([`files`]) have the machine to themselves, in turns too.
 
 pub(crate) mod card;
 mod counts;
@@ -271,8 +271,8 @@ const COUNTS: &str = "counts";
 /// Path of the library of scripts/libterse_z, beside this program.
 const OUR_ZLIB: &str = "zlib/libterse_z.so";
 
-/// Returns the contestants of a scenario: each proxy that has a file for it once, or once with one worker and once with two, or in
-/// several ways.
+/// Returns the contestants of a scenario. Each proxy that has a file for it is there once, or once with one worker and once with
+/// two, or in several ways.
 fn entrants<'a>(rivals: &'a [Rival], scenario: &Scenario, folder: &Path) -> Vec<Entrant<'a>> {
     let of = |rival: &'a Rival| -> Vec<Entrant<'a>> {
         let entrant = |words: &str, config, workers| Entrant {

@@ -20,7 +20,7 @@ pub(crate) struct Load<'a> {
     pub(crate) lines: &'a [&'a str],
     /// Connections held open at once.
     pub(crate) connections: usize,
-    /// For how long.
+    /// Duration of the load.
     pub(crate) time: Duration,
     /// True if the metric is the time of responses: then wrk goes before all others on its core, if the system lets it.
     pub(crate) is_timed: bool,

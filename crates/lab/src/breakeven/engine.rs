@@ -1,5 +1,5 @@
-//! Cost of a job that an engine does in a process of its own: by the test card, which knows the bodies and so takes hardly any of
-//! the processor's time itself.
+//! Cost of a job that an engine does in a process of its own. The engine is the test card, which knows the bodies and so takes
+//! hardly any of the processor's time itself.
 
 use super::trial::{Trial, body};
 use super::{SIZES, bench_library};

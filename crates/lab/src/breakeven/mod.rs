@@ -3,11 +3,11 @@
 //!
 //! The same bodies are compressed twice, by the compressor that the proxy uses: in place, and by the offload queue. Leaving costs
 //! processor time (the job is handed over, a thread wakes, the worker is woken) and the body itself arrives later. Staying makes
-//! every other client of the worker wait for the whole of it. Leaving pays from where it costs less than [`WORTH`] of the work:
-//! below that, the wait that others are spared is short, and its price would be a good part of it.
+//! every other client of the worker wait for the whole of it. Leaving pays from where it costs less than [`WORTH`] of the work.
+//! Below that, the wait that others are spared is short, and its price would be a good part of it.
 //!
-//! Also measured is the cost of a job that goes on to an engine in a process of its own, beside the cost of software in place: the
-//! engine pays from where it costs less.
+//! Also measured is the cost of a job that goes on to an engine in a process of its own. It stands beside the cost of software in
+//! place: the engine pays from where it costs less.
 
 mod engine;
 mod trial;
@@ -167,7 +167,7 @@ fn page(rows: &[Row], machine: &str) -> String {
 /// The proxy's.
 const CONSTANT_NS: f64 = terse_compress::body::IN_PLACE_NS as f64;
 
-/// For how many of the rows in that range leaving costs more than [`WORTH`].
+/// Number of the rows in that range for which leaving costs more than [`WORTH`].
 fn dear(rows: &[Row], expected_ns: std::ops::Range<f64>) -> String {
     let near: Vec<&Row> = rows.iter().filter(|row| expected_ns.contains(&row.expected_ns)).collect();
     let dear = near.iter().filter(|row| row.extra_ns() > WORTH * row.stays.cpu_ns).count();

@@ -1,5 +1,5 @@
-//! Checks that the program behaves as one that can be measured: it answers the questions that tests have before they run, and tells
-//! a good configuration from a bad one.
+//! Checks that the program behaves as one that can be measured. It must answer the questions that tests have before they run, and
+//! tell a good configuration from a bad one.
 
 use super::test_run::Bed;
 use anyhow::Result;

@@ -1,7 +1,7 @@
 //! Bodies that the origin serves, all made up: the same seed gives the same bytes on every machine.
 //!
-//! Bodies are built to compress like the real thing, because a benchmark of compression on unreal bodies proves nothing: scripts to
-//! about a third, the bitmap to a fortieth, the photo not at all.
+//! Bodies are built to compress like the real thing, because a benchmark of compression on unreal bodies proves nothing. Scripts
+//! compress to about a third, the bitmap to a fortieth, the photo not at all.
 
 pub mod page;
 pub mod photo;

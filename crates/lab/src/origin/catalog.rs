@@ -230,7 +230,7 @@ const BITMAP: &str = "image/bmp";
 const PAGE_BYTES: usize = 131_882;
 const SMALL_BYTES: usize = 8192;
 
-/// Application servers write about so much at once.
+/// Bytes that application servers write at once, about.
 const CHUNK_BYTES: usize = 8192;
 
 /// Dense enough that no 4 KB of two bodies are the same.

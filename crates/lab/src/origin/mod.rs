@@ -1,11 +1,11 @@
 //! The origin: a server whose every answer is made up, for the demonstration, the benchmark and the tests.
 //!
-//! It shares a core with the load generator when something is measured, so all that can be prepared is prepared: a request that
+//! It shares a core with the load generator when something is measured, so all that can be prepared is prepared. A request that
 //! asks for a whole body and sets no conditions costs a hash look-up, a copy, and one write. Everything else goes the long way
 //! round.
 //!
-//! Two kinds of bodies: those under `/static/` never change and have validators (strong ETag, Last-Modified) and ranges; the
-//! others, except `/again-chunked.js`, differ from request to request throughout, so that no memory of whole bodies can help a
+//! There are two kinds of bodies. Those under `/static/` never change and have validators (strong ETag, Last-Modified) and ranges.
+//! The others, except `/again-chunked.js`, differ from request to request throughout, so that no memory of whole bodies can help a
 //! proxy. [`catalog`] lists them.
 
 mod answer;

@@ -1,4 +1,5 @@
-//! Hours of a proxy in minutes: mixed work at a pace, beside HAProxy with the same file, and then a check of what is left of it.
+//! Hours of a proxy in minutes: mixed work at a pace, beside HAProxy with the same file. Then the resources that are left are
+//! checked.
 //!
 //! Both proxies get the same visits at the same pace, side by side. Every body is compared with the bytes that the origin must have
 //! sent. Then all is quiet, and the resources of the work must be given back: descriptors, sessions, processes, memory.

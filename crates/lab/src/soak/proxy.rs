@@ -140,7 +140,7 @@ impl Proxy {
         })
     }
 
-    /// Resources that it holds once it has been reloaded, before there was any work: those that a process opens once and keeps are
+    /// Resources that it holds once it has been reloaded, before there was any work. Those that a process opens once and keeps are
     /// not left over.
     pub(super) fn warm(&self) -> Result<Rest> {
         let first = self.settled()?;

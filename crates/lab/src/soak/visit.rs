@@ -123,7 +123,7 @@ impl<'a> Visitor<'a> {
     }
 
     /// Asks on the connection that goes on, or on a new one. A request on a connection that ended before an answer began is sent
-    /// again, as clients do: where the connection had been in use, or is one of HTTP/2 that its server gives up by GOAWAY.
+    /// again, as clients do. The connection must have been in use, or be one of HTTP/2 that its server gives up by GOAWAY.
     pub(super) fn ask(&mut self, way: Way, method: &str, path: &str, lines: &[&str], upload: Upload<'_>) -> Result<Reply> {
         let mut kept = self.kept.take().filter(|(kept, _)| *kept == way);
         for is_last in [false, false, true] {

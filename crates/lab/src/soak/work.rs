@@ -80,7 +80,8 @@ fn closing(visitor: &mut Visitor<'_>) -> Result<()> {
     visitor.fetch(Way::One, text, "", &[CLOSE]).map(drop)
 }
 
-/// Bytes as they are. A connection that went on would be cut at `hard-stop-after` of a reload, since such a client cannot be notified.
+/// Bytes as they are. A connection that went on would be cut at `hard-stop-after` of a reload, since such a client cannot be
+/// notified.
 fn passed(visitor: &mut Visitor<'_>) -> Result<()> {
     let text = visitor.text();
     visitor.fetch(Way::Pass, text, "", &[CLOSE]).map(drop)

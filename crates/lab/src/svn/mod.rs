@@ -1,4 +1,4 @@
-//! The founding experiment about compression in TLS, again: svn checks a repository out over a slow line, once with content coding,
+//! The founding experiment about compression in TLS, again. svn checks a repository out over a slow line: once with content coding,
 //! once with compressed records, with both, with neither, and with terse's settings of today.
 //!
 //! ```text

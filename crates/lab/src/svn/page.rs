@@ -13,7 +13,7 @@ pub(super) struct Page<'a> {
     pub(super) measured: &'a [Measured],
 }
 
-/// Something that should come out.
+/// An expected result.
 pub(super) struct Claim {
     pub(super) what: &'static str,
     pub(super) holds: bool,

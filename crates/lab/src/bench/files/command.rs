@@ -1,4 +1,4 @@
-//! A command at work: how long it takes, how much of the processor, how much it writes, and whether that is right.
+//! A measured command: its duration, its CPU time, the size of its output, and a check of that.
 
 use crate::bench::measure::Numbers;
 use crate::bench::sample::Metric;

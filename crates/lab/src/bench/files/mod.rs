@@ -1,6 +1,6 @@
 //! Files compressed by commands: terse gzip beside gzip, alone and two at once, in software and through the test card.
 //!
-//! Each contestant is first checked, all of them at the same time, then timed alone, in turns; its output goes to /dev/null, so
+//! Each contestant is first checked, all of them at the same time, then timed alone, in turns. Its output goes to /dev/null, so
 //! that the disk is not measured.
 
 mod command;

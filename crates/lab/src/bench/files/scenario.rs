@@ -33,7 +33,7 @@ pub(super) struct Contestant {
     pub(super) tool: Tool,
     /// Its arguments, beside the file's name.
     pub(super) arguments: &'static [&'static str],
-    /// So many of it are started at once.
+    /// Number of processes that are started at once.
     pub(super) at_once: usize,
     /// Limit of the rounds that it takes part in.
     pub(super) most_rounds: usize,

@@ -29,7 +29,7 @@ struct Driver {
     request: Request,
 }
 
-/// A request and how far its answer has come.
+/// A request and the progress of its answer.
 struct Stream {
     stage: Stage,
     head_only: bool,
