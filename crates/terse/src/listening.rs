@@ -115,8 +115,8 @@ fn of_line(line: Line<'_>, process: &ProcessSettings, arguments: &Arguments, dia
     endpoints.into_iter().map(wanted).collect()
 }
 
-/// Describes the listening addresses of the plan's proxies and the stats sockets, a line of text an address: `web listens on
-/// https://192.0.2.1:443`.
+/// Describes the listening addresses of the plan's proxies and the stats sockets, a line of text an address:
+/// `web listens on https://192.0.2.1:443`.
 pub fn told(sockets: &[Listening], plan: &Plan) -> Vec<String> {
     let (mut lines, mut seen) = (Vec::new(), HashSet::new());
     for listening in sockets {

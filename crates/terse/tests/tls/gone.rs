@@ -1,5 +1,5 @@
-//! Clients that go away while their bodies are with the offload queue or an engine: their jobs are cancelled, whatever `option
-//! abortonclose` is. A client that has closed only its own half is served on where that option is off.
+//! Clients that go away while their bodies are with the offload queue or an engine: their jobs are cancelled, whatever
+//! `option abortonclose` is. A client that has closed only its own half is served on where that option is off.
 //!
 //! The engine is the test card, which hangs when it is told to: so a job is under way for as long as a test wants.
 

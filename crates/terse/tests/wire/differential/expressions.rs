@@ -2,7 +2,7 @@
 //! on each request of [`REQUESTS`], or on each of the connections over TLS. It must come to the same value, in the same type. Every
 //! fetch and converter of HAProxy is in one of them, except [`EXCEPTIONS`].
 //!
-//! One process of each program gets all of it in one file. A value goes into a variable where it is found, and leaves in a field of
+//! A process of each program gets all of it in one file. A value goes into a variable where it is found, and leaves in a field of
 //! the response: its text and its bytes, in hexadecimal digits, so that blanks, control characters and types count.
 //!
 //! `~` in a table gives the reason why terse differs in the case below it. Such a case must differ, so that no reason outlives its

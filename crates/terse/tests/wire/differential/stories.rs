@@ -1,11 +1,11 @@
 //! Actions of clients, servers and operators, one after the other, through both proxies. The responses to clients, the log's lines
 //! about streams and servers, and the counters of `show stat` are compared.
 //!
-//! An act is one line of text. `1 GET /x` is a request of client 1, which connects if it has not. `1 POST /x abc` has a body, `1 =
-//! bytes` sends these bytes. `1 reads` takes the answer, `1 heads` its head, `1 leaves` closes, `1 shuts` closes its half, `1
-//! breaks` resets. `seen a 2` waits until server `a` has read two requests. `go a` lets it answer one that it holds, `kill a` and
-//! `revive a` end and restore it. `stat web/a status UP` waits until `show stat` has that, `line ... ` until the log has it. `cli
-//! ...` is an operator's command; `table web` prints the counters of a stick table once all clients have left.
+//! An act is one line of text. `1 GET /x` is a request of client 1, which connects if it has not. `1 POST /x abc` has a body,
+//! `1 = bytes` sends these bytes. `1 reads` takes the answer, `1 heads` its head, `1 leaves` closes, `1 shuts` closes its half,
+//! `1 breaks` resets. `seen a 2` waits until server `a` has read two requests. `go a` lets it answer one that it holds, `kill a`
+//! and `revive a` end and restore it. `stat web/a status UP` waits until `show stat` has that, `line ... ` until the log has it.
+//! `cli ...` is an operator's command; `table web` prints the counters of a stick table once all clients have left.
 
 use super::compare::lines_differ;
 use super::figures;
