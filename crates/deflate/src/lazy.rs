@@ -3,9 +3,10 @@
 use crate::lanes::Lanes;
 use crate::parse::{Sequences, Stretch};
 use crate::processor::{Processor, Work};
-use crate::rows::{Nature, Rows};
+use crate::rows::{Nature, Rows, Tables};
 use crate::symbols::{MAX_MATCH, MIN_MATCH};
-use crate::window::Match;
+use crate::window::{Match, Window};
+use std::ops::Range;
 
 /// How hard it is tried. What it buys stands beside the levels.
 #[derive(Clone, Copy, Debug)]
@@ -31,10 +32,12 @@ const THOROUGH: Effort = Effort { nice: 258, sure: 32, lazy: 32, patient: 8, ada
 const LONG_TEXT: u32 = 10;
 const LONG_OTHER: u32 = 16;
 
+/// Bytes of a stretch after which it is known how long matches are.
+const TELLING: u32 = 256;
+
 /// Rows, and when to be content with what they find.
 pub(crate) struct Lazy {
-    /// One.
-    rows: Box<[Rows]>,
+    tables: Box<dyn Tables>,
     effort: Effort,
     processor: Processor,
     /// What is coded.
@@ -75,31 +78,44 @@ const VAIN_OTHER: (u32, u32) = (32, 12);
 const VARIED: u32 = 64;
 
 impl Lazy {
-    pub(crate) fn new(effort: Effort, processor: Processor) -> Lazy {
-        Lazy { rows: Rows::new(), effort, processor, nature: Nature::Other, bytes_per_match: 0 }
+    pub(crate) fn new(effort: Effort, processor: Processor, tables: Box<dyn Tables>) -> Lazy {
+        Lazy { tables, effort, processor, nature: Nature::Other, bytes_per_match: 0 }
     }
 
     /// Begins with `input`, behind a dictionary.
     pub(crate) fn begin(&mut self, dictionary: &[u8], input: &[u8]) {
-        (self.nature, self.bytes_per_match) = (Nature::of(input), 0);
-        let rows = &mut self.rows[0];
-        rows.reset(dictionary.len() + input.len(), self.nature);
-        rows.window.reset(dictionary);
+        self.restart(dictionary.len() + input.len(), Nature::of(input));
+        self.tables.window().reset(dictionary);
     }
 
-    /// Puts some of the dictionary's places into the rows; what is behind it is in the window by now.
-    pub(crate) fn learn(&mut self, dictionary: &[u8]) {
-        let rows = &mut self.rows[0];
-        for at in (0..dictionary.len() as u32).step_by(4) {
-            match self.nature {
-                Nature::Text => rows.insert::<true>(at),
-                Nature::Other => rows.insert::<false>(at),
-            }
-        }
+    /// Forgets what is in the rows, which become as large as so many bytes need; the window stays.
+    pub(crate) fn restart(&mut self, bytes: usize, nature: Nature) {
+        (self.nature, self.bytes_per_match) = (nature, 0);
+        self.tables.reset(bytes, nature);
     }
 
-    pub(crate) fn rows(&mut self) -> &mut Rows {
-        &mut self.rows[0]
+    /// Puts every so many-th place into the rows; what is behind them is in the window by now.
+    pub(crate) fn learn(&mut self, places: Range<u32>, step: usize) {
+        self.tables.learn(self.nature, places, step);
+    }
+
+    /// Tries so hard from now on.
+    pub(crate) fn set_effort(&mut self, effort: Effort) {
+        self.effort = effort;
+    }
+
+    /// What it has found places in.
+    pub(crate) fn into_tables(self) -> Box<dyn Tables> {
+        self.tables
+    }
+
+    /// Bytes that it holds.
+    pub(crate) fn bytes(&self) -> usize {
+        self.tables.bytes()
+    }
+
+    pub(crate) fn window(&mut self) -> &mut Window {
+        self.tables.window()
     }
 
     /// Goes on from `stretch.at` to its border, or beyond it by a part of a match, or not so far if the sequences are full.
@@ -110,24 +126,22 @@ impl Lazy {
     ///         '----------- none found: taken ------'
     /// ```
     pub(crate) fn run(&mut self, stretch: &mut Stretch, out: &mut Sequences) {
-        let (rows, from, before) = (&mut self.rows[0], stretch.at, out.list.len());
+        let (from, before) = (stretch.at, out.list.len());
         let least = match self.nature {
-            Nature::Other if rows.window.variety(stretch.at, stretch.border) >= VARIED => MIN_MATCH as u32 - 1,
+            Nature::Other if self.tables.window().variety(stretch.at, stretch.border) >= VARIED => MIN_MATCH as u32 - 1,
             _ => MIN_MATCH as u32,
         };
         let long = if self.nature == Nature::Text { LONG_TEXT } else { LONG_OTHER };
         let effort = if self.effort.adapts && self.bytes_per_match >= long { THOROUGH } else { self.effort };
-        match self.nature {
-            Nature::Text => self.processor.run(Run::<true> { rows, effort, least, stretch, out }),
-            Nature::Other => self.processor.run(Run::<false> { rows, effort, least, stretch, out }),
+        self.tables.seek(self.processor, self.nature, Seek { effort, least, stretch, out });
+        if stretch.at - from >= TELLING {
+            self.bytes_per_match = (stretch.at - from) / (out.list.len() - before + 1) as u32;
         }
-        self.bytes_per_match = (stretch.at - from) / (out.list.len() - before + 1) as u32;
     }
 }
 
-/// What [`Lazy::run`] does.
-struct Run<'a, const TEXT: bool> {
-    rows: &'a mut Rows,
+/// What [`Lazy::run`] does, in some rows.
+pub(crate) struct Seek<'a> {
     effort: Effort,
     /// Matches are longer than this.
     least: u32,
@@ -135,12 +149,18 @@ struct Run<'a, const TEXT: bool> {
     out: &'a mut Sequences,
 }
 
-impl<const TEXT: bool> Work for Run<'_, TEXT> {
+/// The same, in these.
+pub(crate) struct Run<'a, const TEXT: bool, const ROWS: usize, const FOURS: usize, const THREES: usize> {
+    pub(crate) rows: &'a mut Rows<ROWS, FOURS, THREES>,
+    pub(crate) seek: Seek<'a>,
+}
+
+impl<const TEXT: bool, const ROWS: usize, const FOURS: usize, const THREES: usize> Work for Run<'_, TEXT, ROWS, FOURS, THREES> {
     type Result = ();
 
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
-        let Run { rows, effort, least, stretch, out } = self;
+        let Run { rows, seek: Seek { effort, least, stretch, out } } = self;
         let (begin, border) = (stretch.at, stretch.border);
         // The place that comes next, and the first that is in no sequence yet.
         let (mut here, mut taken) = (begin, begin.wrapping_sub(out.literals));

@@ -3,12 +3,12 @@
 //! Input is copied through a ring ([`window`]), where rows of earlier positions ([`rows`]) say what has been there before; the parse
 //! ([`lazy`]) makes sequences of literals and matches of it ([`sequence`]), which are cut into blocks ([`split`]); each block is
 //! written in the form that is smallest ([`block`], [`header`], [`huffman`], [`bits`]). The first two levels have a way of their own from input
-//! to symbols ([`quick`]). What has a loop for each byte or symbol is compiled more than once, for what the processor can do
+//! to symbols ([`quick`]). What comes in pieces goes the same way with smaller rows, which are kept between ([`stream`]). What has a loop for each byte or symbol is compiled more than once, for what the processor can do
 //! ([`processor`]).
 //!
 //! Invariant: the same input, dictionary and level give the same bytes, whatever the coder has done before, and on every processor.
 //!
-//! Invariant: a coder holds [`MEMORY`] bytes or less, whatever it is given, and the output is at most [`bound`] bytes.
+//! Invariant: a coder holds [`MEMORY`] bytes or less, whatever it is given, a stream [`STREAMING`] bytes, and the output is at most [`bound`] bytes.
 
 mod bits;
 mod block;
@@ -23,6 +23,7 @@ mod quick;
 mod rows;
 mod sequence;
 mod split;
+mod stream;
 mod symbols;
 mod window;
 
@@ -35,6 +36,7 @@ use sequence::{Histogram, Sequence};
 use symbols::WINDOW;
 
 pub use processor::Processor;
+pub use stream::{Flush, Lists, RESTING, STREAMING, Stock, Stream, Table};
 
 /// Levels that there are. Above them, time buys nothing with these rows.
 pub const LEVELS: std::ops::RangeInclusive<u8> = 1..=8;
@@ -73,6 +75,26 @@ pub fn for_zlib(level: u8, input: &[u8]) -> Option<u8> {
     (input.len() >= least).then_some(level)
 }
 
+/// The level of a [`Stream`] that stands for one of zlib's: its form is no larger, and it is quicker.
+///
+/// zlib's 8 and 9 leave fewer bytes than any of a stream's. With a flush behind each piece, on scripts, style sheets, pages and JSON, against zlib's 6:
+///
+/// ```text
+///             pieces of 1 KB    of 4 KB          of 16 KB
+///   zlib 1    1.184 (0.53)      1.194 (0.44)     1.198 (0.39)
+///   level 3   1.021 (0.42)      1.031 (0.35)     1.033 (0.33)
+///   level 7   0.987 (0.51)      0.995 (0.45)     0.998 (0.43)
+///   level 8   0.987 (0.50)      0.994 (0.44)     0.994 (0.44)
+/// ```
+pub fn stream_for_zlib(level: u8) -> Option<u8> {
+    match level {
+        1..=3 => Some(3),
+        4 | 5 => Some(7),
+        6 | 7 => Some(8),
+        _ => None,
+    }
+}
+
 /// Whether an input is no text for the most part: its second level is quicker there than libdeflate's first, and leaves fewer bytes.
 pub fn is_mostly_no_text(input: &[u8]) -> bool {
     Nature::is_mostly_other(input)
@@ -84,7 +106,7 @@ pub const WORST: usize = 20;
 
 /// The most bytes that a coder holds.
 pub const MEMORY: usize = 10 << 17;
-const _: () = assert!(size_of::<rows::Rows>() + parse::HELD + (64 << 10) <= MEMORY && quick::HELD + (64 << 10) <= MEMORY);
+const _: () = assert!(rows::WHOLE_BYTES + parse::HELD + (64 << 10) <= MEMORY && quick::HELD + (64 << 10) <= MEMORY);
 
 /// The most bytes that so many bytes of input can become.
 pub const fn bound(bytes: usize) -> usize {
@@ -162,7 +184,7 @@ struct Rows {
 
 impl Rows {
     fn new(effort: Effort, processor: Processor) -> Rows {
-        Rows { parser: Lazy::new(effort, processor), sequences: Sequences::new(), processor }
+        Rows { parser: Lazy::new(effort, processor, rows::whole()), sequences: Sequences::new(), processor }
     }
 
     fn encode(&mut self, dictionary: &[u8], input: &[u8], last: bool, out: &mut Vec<u8>) -> Rest {
@@ -179,16 +201,28 @@ impl Rows {
     }
 
     /// Writes a segment, in blocks.
-    fn write(&mut self, mut input: &[u8], last: bool, mut rest: Rest, out: &mut Vec<u8>) -> Rest {
-        split::join(self.processor, &mut self.sequences.parts);
-        let mut sequences = &self.sequences.list[..];
-        let parts = &self.sequences.parts;
-        for (at, part) in parts.iter().enumerate() {
-            let (bytes, now);
-            (bytes, input) = input.split_at(part.bytes);
-            (now, sequences) = sequences.split_at(part.sequences);
-            rest = block::write(self.processor, bytes, now, &part.histogram, last && at + 1 == parts.len(), rest, out);
-        }
-        rest
+    fn write(&mut self, input: &[u8], last: bool, rest: Rest, out: &mut Vec<u8>) -> Rest {
+        write_parts(self.processor, &mut self.sequences, input, last, rest, out)
     }
+}
+
+/// Writes what these sequences stand for, in blocks.
+fn write_parts(
+    processor: Processor,
+    sequences: &mut Sequences,
+    mut input: &[u8],
+    last: bool,
+    mut rest: Rest,
+    out: &mut Vec<u8>,
+) -> Rest {
+    split::join(processor, &mut sequences.parts);
+    let mut list = &sequences.list[..];
+    let parts = &sequences.parts;
+    for (at, part) in parts.iter().enumerate() {
+        let (bytes, now);
+        (bytes, input) = input.split_at(part.bytes);
+        (now, list) = list.split_at(part.sequences);
+        rest = block::write(processor, bytes, now, &part.histogram, last && at + 1 == parts.len(), rest, out);
+    }
+    rest
 }

@@ -38,8 +38,8 @@ impl Cursor {
     /// Begins with `input`, behind a dictionary.
     pub(crate) fn new(parser: &mut Lazy, dictionary: &[u8], input: &[u8]) -> Cursor {
         parser.begin(dictionary, input);
-        let filled = parser.rows().window.fill(input, 0);
-        parser.learn(dictionary);
+        let filled = parser.window().fill(input, 0);
+        parser.learn(0..dictionary.len() as u32, 4);
         Cursor { at: 0, filled, base: dictionary.len() }
     }
 
@@ -49,7 +49,7 @@ impl Cursor {
         let end = input.len().min(self.at + most);
         while self.at < end && !out.is_full() {
             if self.filled < input.len() && self.at + AHEAD >= self.filled {
-                self.filled = parser.rows().window.fill(input, self.filled);
+                self.filled = parser.window().fill(input, self.filled);
                 continue;
             }
             let border = if self.filled == input.len() { end } else { end.min(self.filled - AHEAD) };
@@ -63,10 +63,9 @@ impl Cursor {
             };
             parser.run(&mut stretch, out);
             self.at += (stretch.at - from) as usize;
-            out.flush(MOST_LITERALS);
+            out.flush_many();
         }
-        out.flush(0);
-        out.close();
+        out.end();
     }
 }
 
@@ -84,6 +83,8 @@ pub(crate) struct Sequences {
     symbols: u32,
     /// The first sequence of the piece at hand.
     first: usize,
+    /// Sequences after which no further match is taken.
+    most: usize,
 }
 
 /// Sequences after which no further match is taken.
@@ -99,28 +100,45 @@ const PIECE_SYMBOLS: u32 = 1024;
 pub(crate) const MOST_PARTS: usize = SEGMENT / PIECE_SYMBOLS as usize + 2;
 
 /// Bytes that the lists of a segment hold.
-pub(crate) const HELD: usize = (MOST + 64) * size_of::<Sequence>() + MOST_PARTS * size_of::<Part>();
+pub(crate) const HELD: usize = held(MOST, SEGMENT);
+
+/// Bytes that lists of so many sequences hold, which stand for so many bytes.
+pub(crate) const fn held(sequences: usize, bytes: usize) -> usize {
+    (sequences + 64) * size_of::<Sequence>() + (bytes / PIECE_SYMBOLS as usize + 2) * size_of::<Part>() + size_of::<Sequences>()
+}
 
 impl Sequences {
     pub(crate) fn new() -> Sequences {
+        Sequences::with(MOST, SEGMENT)
+    }
+
+    /// Room for so many, which stand for so many bytes.
+    pub(crate) fn with(most: usize, bytes: usize) -> Sequences {
         Sequences {
-            list: Vec::with_capacity(MOST + 64),
-            parts: Vec::with_capacity(MOST_PARTS),
+            list: Vec::with_capacity(most + 64),
+            parts: Vec::with_capacity(bytes / PIECE_SYMBOLS as usize + 2),
             histogram: Histogram::EMPTY,
             literals: 0,
             symbols: 0,
             first: 0,
+            most,
         }
     }
 
-    fn clear(&mut self) {
+    /// Bytes that they hold.
+    pub(crate) fn bytes(&self) -> usize {
+        self.list.capacity() * size_of::<Sequence>() + self.parts.capacity() * size_of::<Part>() + size_of::<Sequences>()
+    }
+
+    /// Begins another block.
+    pub(crate) fn clear(&mut self) {
         self.list.clear();
         self.parts.clear();
         self.first = 0;
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.list.len() >= MOST
+        self.list.len() >= self.most
     }
 
     /// Counts a byte as it is: it will be among the literals before the next match.
@@ -147,6 +165,17 @@ impl Sequences {
         if self.symbols >= PIECE_SYMBOLS {
             self.close();
         }
+    }
+
+    /// Sees to it that literals that are in no sequence yet are no more than a sequence can have.
+    pub(crate) fn flush_many(&mut self) {
+        self.flush(MOST_LITERALS);
+    }
+
+    /// Puts all literals into sequences, and all sequences into pieces.
+    pub(crate) fn end(&mut self) {
+        self.flush(0);
+        self.close();
     }
 
     /// Makes literals into a sequence without a match if there are more than so many.

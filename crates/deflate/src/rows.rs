@@ -30,13 +30,14 @@
 //! only bytes that were compared count.
 
 use crate::lanes::{LANES, Lanes};
+use crate::lazy::{Run, Seek};
+use crate::processor::Processor;
 use crate::symbols::MIN_MATCH;
 use crate::window::{Match, WIDE, Window, common, distance, usable};
+use std::ops::Range;
 
-/// The most lines: with 16 positions each, four times as far as a match reaches.
-const MAX_LINES: usize = 1 << 13;
-/// The most rows, for a text that is larger than [`LARGE`]: 0.2 % fewer bytes for 5 % more time. Half of them do for others.
-const MAX_ROWS: usize = MAX_LINES / 2;
+/// The most rows, of two lines with 16 positions each: four times as far as a match reaches. That is for a text that is larger than [`LARGE`]: 0.2 % fewer bytes for 5 % more time. Half of them do for others.
+const MAX_ROWS: usize = 1 << 12;
 /// Bytes of a text for which more rows pay.
 const LARGE: usize = 192 * 1024;
 /// A row for about so many bytes of input.
@@ -88,8 +89,11 @@ const ENTRIES: usize = LANES / 2;
 /// Entries of a text's row.
 const TEXT_ENTRIES: usize = 2 * ENTRIES;
 
-const FOUR_BITS: u32 = 15;
-const THREE_BITS: u32 = 14;
+/// Bytes of tables and window that a whole body's are.
+pub(crate) const WHOLE_BYTES: usize = size_of::<Whole>();
+
+/// What a whole body has: double rows, and places in the tables of four and three bytes.
+type Whole = Rows<MAX_ROWS, { 1 << 15 }, { 1 << 14 }>;
 
 /// Bytes of what is no text that are probably equal where a tag is.
 const TAGGED: u32 = 6;
@@ -98,16 +102,16 @@ const REACH: u16 = 7;
 /// A match of three bytes saves nothing where it is farther off.
 const THREE_REACH: u32 = 8192;
 
-/// The window, and where in it what has been.
+/// The window, and where in it what has been. All three numbers are powers of two.
 #[derive(Clone, Copy)]
-pub(crate) struct Rows {
-    lines: [Line; MAX_LINES],
+pub(crate) struct Rows<const ROWS: usize, const FOURS: usize, const THREES: usize> {
+    lines: [[Line; 2]; ROWS],
     /// Where the latest entry of each row is.
-    heads: [u8; MAX_ROWS],
+    heads: [[u8; 2]; ROWS],
     /// The latest position of four bytes.
-    fours: [u16; 1 << FOUR_BITS],
+    fours: [u16; FOURS],
     /// The latest position of three bytes at which a match was looked for, where that is no text.
-    threes: [u16; 1 << THREE_BITS],
+    threes: [u16; THREES],
     pub(crate) window: Window,
     /// The number of rows in use less one.
     mask: u32,
@@ -123,34 +127,18 @@ struct Place {
     three: usize,
 }
 
-impl Rows {
-    /// Empty ones, on the heap: a thread's stack may have no room for them, where a box of a value would put them first.
-    pub(crate) fn new() -> Box<[Rows]> {
-        static EMPTY_ROWS: Rows = Rows {
-            lines: [EMPTY; MAX_LINES],
-            heads: [0; MAX_ROWS],
-            fours: [0; 1 << FOUR_BITS],
-            threes: [0; 1 << THREE_BITS],
+impl<const ROWS: usize, const FOURS: usize, const THREES: usize> Rows<ROWS, FOURS, THREES> {
+    const EMPTY: Rows<ROWS, FOURS, THREES> = {
+        assert!(ROWS.is_power_of_two() && FOURS.is_power_of_two() && THREES.is_power_of_two() && ROWS <= MAX_ROWS);
+        Rows {
+            lines: [[EMPTY; 2]; ROWS],
+            heads: [[0; 2]; ROWS],
+            fours: [0; FOURS],
+            threes: [0; THREES],
             window: Window::EMPTY,
             mask: 0,
-        };
-        Box::from(std::slice::from_ref(&EMPTY_ROWS))
-    }
-
-    /// Forgets everything, and makes itself as large as so many bytes need.
-    pub(crate) fn reset(&mut self, bytes: usize, nature: Nature) {
-        let (most, lines) = match nature {
-            Nature::Text if bytes > LARGE => (MAX_ROWS, 2),
-            Nature::Text => (MAX_ROWS / 2, 2),
-            Nature::Other => (MAX_ROWS / 2, 1),
-        };
-        let rows = (bytes / BYTES_PER_ROW).next_power_of_two().clamp(64, most);
-        self.mask = rows as u32 - 1;
-        self.lines[..rows * lines].fill(EMPTY);
-        self.heads[..rows].fill(0);
-        self.fours.fill(0);
-        self.threes.fill(0);
-    }
+        }
+    };
 
     #[inline(always)]
     fn place<const TEXT: bool>(&self, word: u64) -> Place {
@@ -158,11 +146,11 @@ impl Rows {
         let product = word.wrapping_mul(0x9e37_79b1_85eb_ca87);
         let hash = (product >> (8 * if TEXT { 5 } else { 6 } - 8 - MAX_ROWS.ilog2())) as u32;
         Place {
-            row: (hash >> 8 & self.mask) as usize & (MAX_ROWS - 1),
+            row: (hash >> 8 & self.mask) as usize & if TEXT { ROWS - 1 } else { 2 * ROWS - 1 },
             tag: hash as u8,
             check: (((word >> 40) as u16).wrapping_mul(0x9e35) >> 8) as u8,
-            four: (product as u32 >> (32 - FOUR_BITS)) as usize,
-            three: ((product as u32 & 0xff_ffff) >> (24 - THREE_BITS)) as usize,
+            four: (product as u32 >> (32 - FOURS.ilog2())) as usize,
+            three: ((product as u32 & 0xff_ffff) >> (24 - THREES.ilog2())) as usize,
         }
     }
 
@@ -175,15 +163,16 @@ impl Rows {
 
     #[inline(always)]
     fn put<const TEXT: bool>(&mut self, place: Place, at: u16) {
-        let head = self.heads[place.row].wrapping_sub(1);
-        self.heads[place.row] = head;
+        let heads = self.heads.as_flattened_mut();
+        let head = heads[place.row].wrapping_sub(1);
+        heads[place.row] = head;
         let entry = usize::from(head) % ENTRIES;
         let line = if TEXT {
-            let line = &mut self.lines[2 * place.row + usize::from(head) % TEXT_ENTRIES / ENTRIES];
+            let line = &mut self.lines[place.row][usize::from(head) % TEXT_ENTRIES / ENTRIES];
             line.signs[ENTRIES + entry] = place.check;
             line
         } else {
-            &mut self.lines[place.row]
+            &mut self.lines.as_flattened_mut()[place.row]
         };
         line.signs[entry] = place.tag;
         line.positions[entry] = at;
@@ -206,9 +195,8 @@ impl Rows {
     fn of_text(&self, lanes: impl Lanes, place: Place, at: u32, least: u32, nice: u32) -> Match {
         let window = &self.window;
         let word = window.word(at as u16);
-        let (rows, _) = self.lines.as_chunks::<2>();
-        let row = &rows[place.row];
-        let first = u32::from(self.heads[place.row]);
+        let row = &self.lines[place.row];
+        let first = u32::from(self.heads.as_flattened()[place.row]);
         let position = |set: u32| {
             let entry = (set.trailing_zeros() + first) as usize % TEXT_ENTRIES;
             row[entry / ENTRIES].positions[entry % ENTRIES]
@@ -258,8 +246,8 @@ impl Rows {
     fn of_other(&self, lanes: impl Lanes, place: Place, at: u32, least: u32, nice: u32) -> Match {
         let window = &self.window;
         let word = window.word(at as u16);
-        let row = &self.lines[place.row];
-        let first = u32::from(self.heads[place.row]);
+        let row = &self.lines.as_flattened()[place.row];
+        let first = u32::from(self.heads.as_flattened()[place.row]);
         let mut best = Match { length: least, distance: 0 };
         let mut same = u32::from((lanes.equal(&row.signs, place.tag, 0) as u16).rotate_right(first));
         if same != 0 {
@@ -309,10 +297,109 @@ impl Rows {
     }
 }
 
+/// Rows of some size.
+pub(crate) trait Tables: Send {
+    /// Forgets everything, and makes itself as large as so many bytes need.
+    fn reset(&mut self, bytes: usize, nature: Nature);
+
+    /// The window.
+    fn window(&mut self) -> &mut Window;
+
+    /// Puts every so many-th place of a range into the rows.
+    fn learn(&mut self, nature: Nature, places: Range<u32>, step: usize);
+
+    /// Goes over a stretch.
+    fn seek(&mut self, processor: Processor, nature: Nature, seek: Seek<'_>);
+
+    /// Bytes that it holds.
+    fn bytes(&self) -> usize;
+}
+
+/// Rows on the heap.
+struct Kept<const ROWS: usize, const FOURS: usize, const THREES: usize>(Box<[Rows<ROWS, FOURS, THREES>]>);
+
+impl<const ROWS: usize, const FOURS: usize, const THREES: usize> Tables for Kept<ROWS, FOURS, THREES> {
+    fn reset(&mut self, bytes: usize, nature: Nature) {
+        let all = &mut self.0[0];
+        let (most, lines) = match nature {
+            Nature::Text if bytes > LARGE => (MAX_ROWS.min(ROWS), 2),
+            Nature::Text => ((MAX_ROWS / 2).min(ROWS), 2),
+            Nature::Other => ((MAX_ROWS / 2).min(2 * ROWS), 1),
+        };
+        let rows = (bytes / BYTES_PER_ROW).next_power_of_two().clamp(64, most);
+        all.mask = rows as u32 - 1;
+        all.lines.as_flattened_mut()[..rows * lines].fill(EMPTY);
+        all.heads.as_flattened_mut()[..rows].fill(0);
+        all.fours.fill(0);
+        all.threes.fill(0);
+    }
+
+    fn window(&mut self) -> &mut Window {
+        &mut self.0[0].window
+    }
+
+    fn learn(&mut self, nature: Nature, places: Range<u32>, step: usize) {
+        let rows = &mut self.0[0];
+        for at in places.step_by(step) {
+            match nature {
+                Nature::Text => rows.insert::<true>(at),
+                Nature::Other => rows.insert::<false>(at),
+            }
+        }
+    }
+
+    fn seek(&mut self, processor: Processor, nature: Nature, seek: Seek<'_>) {
+        let rows = &mut self.0[0];
+        match nature {
+            Nature::Text => processor.run(Run::<true, ROWS, FOURS, THREES> { rows, seek }),
+            Nature::Other => processor.run(Run::<false, ROWS, FOURS, THREES> { rows, seek }),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Rows<ROWS, FOURS, THREES>>()
+    }
+}
+
+/// Empty rows, on the heap: a thread's stack may have no room for them, where a box of a value would put them first.
+macro_rules! rows {
+    ($rows:ty) => {{
+        static EMPTY_ROWS: $rows = <$rows>::EMPTY;
+        Box::new(Kept(Box::from(std::slice::from_ref(&EMPTY_ROWS))))
+    }};
+}
+
+/// Those of whole bodies.
+pub(crate) fn whole() -> Box<dyn Tables> {
+    rows!(Whole)
+}
+
+/// Sizes of a stream's.
+pub(crate) const STREAM_SIZES: usize = 3;
+
+/// Bytes of the largest of them.
+pub(crate) const STREAM_BYTES: usize = size_of::<Large>();
+const _: () = assert!(STREAM_BYTES <= 200 << 10);
+
+type Small = Rows<64, { 1 << 10 }, { 1 << 10 }>;
+type Medium = Rows<256, { 1 << 11 }, { 1 << 10 }>;
+/// As many places as a match reaches back. Twice as many rows leave 0.2 % fewer bytes, half as many 0.3 % more; four times the places of
+/// four bytes leave 0.2 % fewer.
+type Large = Rows<1024, { 1 << 11 }, { 1 << 9 }>;
+
+/// Those of a stream, of one of the sizes; the smallest first.
+pub(crate) fn of_stream(size: usize) -> Box<dyn Tables> {
+    match size {
+        0 => rows!(Small),
+        1 => rows!(Medium),
+        _ => rows!(Large),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::processor::{Processor, Work};
+    use crate::processor::Work;
     use std::collections::VecDeque;
 
     /// Letters of a small alphabet, with repetitions near and far.
@@ -338,9 +425,9 @@ mod tests {
 
         fn run(self, lanes: impl Lanes) -> usize {
             let bytes = bytes();
-            let mut all = Rows::new();
-            let rows = &mut all[0];
-            rows.reset(bytes.len(), self.0);
+            let mut all = Kept(Box::from(std::slice::from_ref(&Whole::EMPTY)));
+            all.reset(bytes.len(), self.0);
+            let rows = &mut all.0[0];
             rows.window.reset(&[]);
             assert_eq!(rows.window.fill(&bytes, 0), bytes.len());
             let entries = if TEXT { TEXT_ENTRIES } else { ENTRIES };

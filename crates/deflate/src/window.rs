@@ -10,13 +10,13 @@
 use crate::lanes::{LANES, Lanes};
 use crate::symbols::{MAX_MATCH, WINDOW};
 
-const RING: usize = 65_536;
+pub(crate) const RING: usize = 65_536;
 /// Bytes that are read at once.
 pub(crate) const WIDE: usize = LANES;
 /// Bytes that are looked at to see how they vary.
 pub(crate) const VARIETY_OF: usize = 512;
 /// Bytes copied at a time.
-const STRIDE: usize = 16 * 1024;
+pub(crate) const STRIDE: usize = 16 * 1024;
 /// Bytes ahead of a position that must be there: a match at one of the next two places, and a wide read at its end.
 pub(crate) const AHEAD: usize = MAX_MATCH + 2 + 2 * WIDE;
 const _: () = assert!(WINDOW + STRIDE + AHEAD <= RING);
@@ -43,14 +43,28 @@ impl Window {
         let end = input.len().min(filled + STRIDE);
         self.put(&input[filled..end]);
         if end == input.len() {
-            let head = self.head;
-            self.put(&[0; AHEAD]);
-            self.head = head;
+            self.put_zeros();
         }
         end
     }
 
-    fn put(&mut self, mut bytes: &[u8]) {
+    /// Says that nothing is known of what comes behind: zeros are there.
+    pub(crate) fn put_zeros(&mut self) {
+        let head = self.head;
+        self.put(&[0; AHEAD]);
+        self.head = head;
+    }
+
+    /// Appends bytes that are there to a list.
+    pub(crate) fn copy(&self, from: u16, bytes: usize, out: &mut Vec<u8>) {
+        let from = usize::from(from);
+        let first = bytes.min(RING - from);
+        out.extend_from_slice(&self.ring[from..from + first]);
+        out.extend_from_slice(&self.ring[..bytes - first]);
+    }
+
+    /// Copies in what comes next.
+    pub(crate) fn put(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let at = usize::from(self.head);
             let (now, later) = bytes.split_at(bytes.len().min(RING - at));
