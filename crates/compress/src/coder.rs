@@ -13,6 +13,7 @@ mod identity;
 pub mod names;
 mod parts;
 mod pool;
+mod stream;
 mod whole;
 mod zstd;
 

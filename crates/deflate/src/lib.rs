@@ -77,7 +77,8 @@ pub fn for_zlib(level: u8, input: &[u8]) -> Option<u8> {
 
 /// The level of a [`Stream`] that stands for one of zlib's: its form is no larger, and it is quicker.
 ///
-/// zlib's 8 and 9 leave fewer bytes than any of a stream's. With a flush behind each piece, on scripts, style sheets, pages and JSON, against zlib's 6:
+/// zlib's 8 and 9 leave fewer bytes than any of a stream's, and for its 1 there is none as quick as zlib-rs. Bytes and time, of those of zlib's
+/// 6, with a flush behind each piece, on scripts, style sheets, pages and JSON:
 ///
 /// ```text
 ///             pieces of 1 KB    of 4 KB          of 16 KB
@@ -88,7 +89,7 @@ pub fn for_zlib(level: u8, input: &[u8]) -> Option<u8> {
 /// ```
 pub fn stream_for_zlib(level: u8) -> Option<u8> {
     match level {
-        1..=3 => Some(3),
+        2 | 3 => Some(3),
         4 | 5 => Some(7),
         6 | 7 => Some(8),
         _ => None,

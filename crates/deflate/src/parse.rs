@@ -137,6 +137,13 @@ impl Sequences {
         self.first = 0;
     }
 
+    /// Forgets what has not come to a piece, too.
+    pub(crate) fn abandon(&mut self) {
+        self.clear();
+        self.histogram.clear();
+        (self.literals, self.symbols) = (0, 0);
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.list.len() >= self.most
     }

@@ -230,7 +230,8 @@ impl Stream {
         if let Some(parser) = self.parser.take() {
             stock.give_table(Table { size: self.size, tables: parser.into_tables() });
         }
-        if let Some(lists) = self.open.take() {
+        if let Some(mut lists) = self.open.take() {
+            lists.0.abandon();
             stock.give_lists(lists);
         }
         let most = self.most;

@@ -178,8 +178,12 @@ proptest! {
         let shelf = Shelf::default();
         let forms: Vec<Vec<u8>> = Processor::all().into_iter().map(|processor| run(processor, level, &acts, &shelf)).collect();
         prop_assert!(forms.iter().all(|form| form == &forms[0]), "the same on every processor");
-        // What others have left changes nothing.
+        // What others have left changes nothing, in the middle of a block, too.
         prop_assert!(run(Processor::here(), level, &acts, &()) == forms[0]);
+        let mut left = Stream::new(level);
+        left.push(&words(1, 3000), Flush::None, &shelf, &mut Vec::new());
+        left.leave(&shelf);
+        prop_assert!(left.memory() == 0);
         prop_assert!(run(Processor::here(), level, &acts, &shelf) == forms[0]);
     }
 }

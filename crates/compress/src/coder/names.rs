@@ -8,7 +8,7 @@ use crate::coding::Coding;
 pub struct Name {
     /// The coding.
     pub coding: Coding,
-    /// What codes streams.
+    /// What codes streams; without blanks.
     pub stream: String,
     /// What codes whole bodies; without blanks.
     pub whole: String,
@@ -19,13 +19,18 @@ pub fn all() -> impl Iterator<Item = Name> {
     let codings = [Coding::Gzip, Coding::Deflate, Coding::RawDeflate, Coding::Zstd, Coding::Brotli];
     codings.into_iter().map(|coding| {
         let (stream, whole) = match coding {
-            Coding::Gzip | Coding::Deflate | Coding::RawDeflate => (concat!("zlib-rs-", env!("ZLIB_RS_VERSION")).into(), deflate()),
+            Coding::Gzip | Coding::Deflate | Coding::RawDeflate => (streams(), deflate()),
             Coding::Zstd => (zstd(), zstd()),
             Coding::Brotli => (brotli(), brotli()),
             Coding::Identity => ("none".into(), "none".into()),
         };
         Name { coding, stream, whole }
     })
+}
+
+/// Our own coder, and zlib-rs.
+fn streams() -> String {
+    concat!("rows-", env!("CARGO_PKG_VERSION"), ",zlib-rs-", env!("ZLIB_RS_VERSION")).to_owned()
 }
 
 /// libdeflate, and our own coder, which has this program's version.

@@ -59,7 +59,7 @@ impl Parts for Own {
         if at == 0 && !last && (out.len() - start) * terse_deflate::WORST < part.len() {
             // Quick to code, so little is lost by doing it twice.
             out.truncate(start);
-            let other = self.other.insert(deflate::stream(self.format, self.level, &self.pool));
+            let other = self.other.insert(deflate::zlib(self.format, self.level, &self.pool));
             other.push(part, out, Flush::None)?;
             return Ok(end);
         }

@@ -10,7 +10,7 @@ use crate::settings::Process;
 use libdeflater::{CompressionLvl, Compressor};
 use mbrotli::EncoderConfig;
 use std::sync::{Mutex, PoisonError};
-use terse_deflate::Encoder;
+use terse_deflate::{Encoder, Lists, Stock, Table};
 use zlib_rs::{Deflate, DeflateConfig};
 use zstd_safe::CCtx;
 
@@ -36,6 +36,17 @@ impl Tuning {
     }
 }
 
+impl Tuning {
+    /// The largest tables for a stream of our own coder, which have the whole window: a smaller window means less memory.
+    pub(super) fn table(self) -> usize {
+        match self.window_bits {
+            0..=11 => 0,
+            12 | 13 => 1,
+            _ => Table::SIZES - 1,
+        }
+    }
+}
+
 /// States that wait at most, of each kind and level.
 const MAX_IDLE: usize = 8;
 
@@ -46,6 +57,9 @@ pub struct Pool {
     wholes: [Shelf<Compressor>; 13],
     /// Of our own coder.
     owns: [Shelf<Encoder>; 1 + *terse_deflate::LEVELS.end() as usize],
+    /// What streams of our own coder borrow, by size.
+    tables: [Shelf<Table>; Table::SIZES],
+    lists: Shelf<Lists>,
     /// Of any level: a state is given its level when it is taken.
     zstds: Shelf<CCtx<'static>>,
     brotlis: [Shelf<mbrotli::Compressor>; 12],
@@ -61,6 +75,8 @@ impl Pool {
             streams: Default::default(),
             wholes: Default::default(),
             owns: Default::default(),
+            tables: Default::default(),
+            lists: Shelf::default(),
             zstds: Shelf::default(),
             brotlis: Default::default(),
         }
@@ -125,6 +141,8 @@ impl Pool {
         self.streams.iter().for_each(Shelf::trim);
         self.wholes.iter().for_each(Shelf::trim);
         self.owns.iter().for_each(Shelf::trim);
+        self.tables.iter().for_each(Shelf::trim);
+        self.lists.trim();
         self.zstds.trim();
         self.brotlis.iter().for_each(Shelf::trim);
     }
@@ -150,6 +168,26 @@ impl Pool {
     pub(super) fn give_whole(&self, level: u8, state: Compressor) {
         if let Some(shelf) = self.wholes.get(usize::from(level)) {
             shelf.give(state);
+        }
+    }
+}
+
+impl Stock for Pool {
+    fn take_lists(&self) -> Option<Lists> {
+        self.lists.take()
+    }
+
+    fn give_lists(&self, lists: Lists) {
+        self.lists.give(lists);
+    }
+
+    fn take_table(&self, size: usize) -> Option<Table> {
+        self.tables.get(size).and_then(Shelf::take)
+    }
+
+    fn give_table(&self, table: Table) {
+        if let Some(shelf) = self.tables.get(table.size()) {
+            shelf.give(table);
         }
     }
 }

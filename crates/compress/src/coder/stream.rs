@@ -1,0 +1,104 @@
+//! The incremental coder of the deflate family on our own coder, at the levels where it leaves no more bytes than zlib.
+//!
+//! Its state is 200 KB at most behind a flush, and less for what is short: tables grow with the stream. A stream whose server pauses
+//! can do without one: another goes on, given the last bytes as its dictionary.
+
+use super::frame::{Format, Frame};
+use super::pool::Pool;
+use super::{Coder, CoderFault, Flush, Keep};
+use crate::coding::Level;
+use std::sync::Arc;
+use terse_deflate::{STREAMING, stream_for_zlib};
+
+/// Bytes of a body that are kept for a coder that makes itself small.
+const HISTORY_BYTES: usize = 4096;
+
+/// The level of zlib's that a stream is eased to at least.
+const LEAST_LEVEL: u8 = 2;
+
+/// A coder for one of zlib's levels; none where another is better.
+pub(super) fn of(format: Format, level: Level, pool: &Arc<Pool>) -> Option<Box<dyn Coder>> {
+    let mut state = terse_deflate::Stream::new(stream_for_zlib(level.0)?);
+    state.limit(pool.tuning().table());
+    Some(Box::new(Stream { frame: Frame::new(format), level: level.0, eased: level.0, state, pool: pool.clone() }))
+}
+
+struct Stream {
+    frame: Frame,
+    /// zlib's.
+    level: u8,
+    /// The level for now, at most that one.
+    eased: u8,
+    state: terse_deflate::Stream,
+    pool: Arc<Pool>,
+}
+
+impl Coder for Stream {
+    fn push(&mut self, input: &[u8], out: &mut Vec<u8>, flush: Flush) -> Result<(), CoderFault> {
+        self.frame.update(input, out);
+        let flush = match flush {
+            Flush::None => terse_deflate::Flush::None,
+            Flush::Sync => terse_deflate::Flush::Sync,
+            Flush::Finish => terse_deflate::Flush::Finish,
+        };
+        self.state.push(input, flush, &*self.pool, out);
+        if flush == terse_deflate::Flush::Finish {
+            self.frame.finish(out);
+        }
+        Ok(())
+    }
+
+    fn reset(&mut self) {
+        self.state.leave(&*self.pool);
+        self.set_level(self.level);
+        self.frame.reset();
+    }
+
+    fn lighten(&mut self, keep: Keep) {
+        let most = if keep == Keep::History { HISTORY_BYTES } else { 0 };
+        self.state.lighten(most, &*self.pool);
+    }
+
+    fn is_prompt(&self) -> bool {
+        true
+    }
+
+    fn can_ease(&self) -> bool {
+        self.level > LEAST_LEVEL
+    }
+
+    fn ease(&mut self, less: bool) {
+        self.set_level(if less { self.eased.saturating_sub(1).max(LEAST_LEVEL) } else { self.eased + 1 }.min(self.level));
+    }
+
+    fn is_eased(&self) -> bool {
+        self.eased < self.level
+    }
+
+    fn memory(&self) -> usize {
+        self.state.memory()
+    }
+
+    fn full_memory(&self) -> usize {
+        STREAMING
+    }
+
+    fn history_memory(&self) -> usize {
+        HISTORY_BYTES
+    }
+}
+
+impl Stream {
+    fn set_level(&mut self, level: u8) {
+        self.eased = level;
+        if let Some(own) = stream_for_zlib(level) {
+            self.state.set_level(own);
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.state.leave(&*self.pool);
+    }
+}
