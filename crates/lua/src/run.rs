@@ -146,17 +146,38 @@ fn cause(error: &mlua::Error) -> &mlua::Error {
 
 /// Text of an error in one line: file, line and reason, without the traceback.
 pub(crate) fn told(error: &mlua::Error) -> String {
+    lines(error).lines().next().unwrap_or_default().to_owned()
+}
+
+/// The same with all lines of the reason, such as where a module was looked for, in one: a problem of a file is a line.
+pub(crate) fn told_whole(error: &mlua::Error) -> String {
+    let mut whole = String::new();
+    let all = lines(error);
+    for line in all.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        if !whole.is_empty() {
+            whole += if whole.ends_with(':') { " " } else { "; " };
+        }
+        whole += line;
+    }
+    whole
+}
+
+/// File, line, and all lines of the reason.
+fn lines(error: &mlua::Error) -> String {
     let innermost = match error {
         mlua::Error::CallbackError { traceback, cause } => {
             let at = place(traceback);
-            return format!("{at}{}", told(cause));
+            return format!("{at}{}", lines(cause));
         }
-        mlua::Error::WithContext { cause, .. } => return told(cause),
+        mlua::Error::WithContext { cause, .. } => return lines(cause),
         other => other.to_string(),
     };
     let innermost = innermost.strip_prefix("runtime error: ").unwrap_or(&innermost);
-    innermost.lines().next().unwrap_or_default().to_owned()
+    innermost.split(TRACEBACK).next().unwrap_or_default().trim_end().to_owned()
 }
+
+/// Line that Lua puts between a reason and the traceback.
+const TRACEBACK: &str = "\nstack traceback:\n";
 
 /// The first line of a script in the traceback of an error of a function of this crate. Text in brackets is no script, and
 /// tail calls have no line.

@@ -4,7 +4,7 @@ use crate::burst;
 use crate::core::{self, Registered, Registry};
 use crate::guard;
 use crate::library::{Init, Kind, Library, PathKind, Task};
-use crate::run::{Callable, told};
+use crate::run::{Callable, told, told_whole};
 use crate::samples::Names;
 use crate::tuning::Tuning;
 use crate::{applet, client, http, patterns, proxies, queue, regex, samples, socket, stream, texts, txn};
@@ -106,7 +106,7 @@ impl State {
         *self.reading.lock().unwrap_or_else(PoisonError::into_inner) = reading;
         let (result, _) = burst::run(Some(LOADING), || function.call::<()>(args));
         *self.reading.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        result.map_err(|error| told(&error))
+        result.map_err(|error| told_whole(&error))
     }
 
     /// Puts a folder before those in which modules are looked for.
@@ -159,7 +159,7 @@ impl State {
 fn syntax(error: &mlua::Error) -> String {
     match error {
         mlua::Error::SyntaxError { message, .. } => message.lines().next().unwrap_or_default().to_owned(),
-        other => told(other),
+        other => told_whole(other),
     }
 }
 

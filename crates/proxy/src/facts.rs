@@ -66,6 +66,8 @@ pub struct Facts {
     pub figures: Rc<Figures>,
     /// Whether the client of a stream of bytes sent some of which none went on.
     pub has_spoken: bool,
+    /// Whether its connection failed before there could be a stream on it: it stands for that in the log.
+    pub is_unborn: bool,
     /// What rules have changed of how it is served.
     changes: Option<Box<Changes>>,
     /// Why it ended early; `None`: it did not.
@@ -230,6 +232,7 @@ impl Facts {
             server_status: 0,
             figures,
             has_spoken: false,
+            is_unborn: false,
             changes: None,
             abort: None,
             cookie_found: CookieFound::Off,

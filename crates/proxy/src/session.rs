@@ -1,5 +1,6 @@
 //! A client's connection.
 
+use crate::connection::announce::Unannounced;
 use crate::counters::Counters;
 use crate::effort::Effort;
 use crate::exchange::Cancel;
@@ -34,6 +35,8 @@ pub struct Session {
     seen: OnceCell<Box<Cell<Ends>>>,
     /// What the PROXY protocol told of it.
     announced: OnceCell<Box<Announced>>,
+    /// Why that is nothing, where a head was to come.
+    pub unannounced: Cell<Option<Unannounced>>,
     /// Whether a head of the PROXY protocol comes first: `accept-proxy`, `expect-proxy layer4`.
     pub expects_proxy: Cell<bool>,
     /// Its socket, for what the kernel is asked about it (`fc_rtt`); none where there is no connection.
@@ -118,6 +121,7 @@ impl Session {
             local: Cell::new(local),
             seen: OnceCell::new(),
             announced: OnceCell::new(),
+            unannounced: Cell::new(None),
             expects_proxy: Cell::new(worker.plan.binds[bind].settings.accept_proxy),
             socket: Cell::new(None),
             tls: OnceCell::new(),

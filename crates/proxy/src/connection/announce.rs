@@ -1,59 +1,145 @@
 //! The PROXY protocol: what a connection says of itself before its first byte, and what a server is told.
 
 use crate::connection::downstream::ClientConnection;
+use crate::exchange::Broken;
+use crate::phase::record;
 use crate::session::Session;
 use crate::stream::Stream;
 use std::borrow::Cow;
 use std::future::poll_fn;
+use std::io::ErrorKind;
+use std::rc::Rc;
 use std::task::Poll;
 use terse_balance::{AnnouncementVersion, Announcer, TlsFields};
-use terse_http::proxy_protocol::{self, Writer, kind};
+use terse_http::proxy_protocol::{self, Writer, Wrong, kind};
 use terse_tls::{Handshake, Secured, Whose};
 
-/// Reads the head in front of a client's first byte. False when there is none, or none in time: that counts as an error of a request,
-/// and the connection is to be closed.
-pub async fn receive(client: &mut ClientConnection, session: &Session) -> bool {
+/// Why no head came that is one: HAProxy's numbers, names and sentences (`fc_err` and its like).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Unannounced {
+    /// The client closed before it had said anything.
+    Empty = 11,
+    /// The connection broke before that.
+    Abort = 12,
+    /// Nothing came in time.
+    Timeout = 13,
+    /// A part of a head came, and no more of it.
+    Truncated = 14,
+    /// It begins like none.
+    NoHead = 15,
+    /// It begins like one, and is none.
+    Malformed = 16,
+    /// Its protocol is not known.
+    Protocol = 17,
+}
+
+impl Unannounced {
+    /// HAProxy's number.
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// HAProxy's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Unannounced::Empty => "PRX_EMPTY",
+            Unannounced::Abort => "PRX_ABORT",
+            Unannounced::Timeout => "PRX_TIMEOUT",
+            Unannounced::Truncated => "PRX_TRUNCATED",
+            Unannounced::NoHead => "PRX_NOT_HDR",
+            Unannounced::Malformed => "PRX_BAD_HDR",
+            Unannounced::Protocol => "PRX_BAD_PROTO",
+        }
+    }
+
+    /// HAProxy's sentence, as logs have it.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Unannounced::Empty => "Connection closed while waiting for PROXY protocol header",
+            Unannounced::Abort => "Connection error while waiting for PROXY protocol header",
+            Unannounced::Timeout => "Timeout while waiting for PROXY protocol header",
+            Unannounced::Truncated => "Truncated PROXY protocol header received",
+            Unannounced::NoHead => "Received something which does not look like a PROXY protocol header",
+            Unannounced::Malformed => "Received an invalid PROXY protocol header",
+            Unannounced::Protocol => "Received an unhandled protocol in the PROXY protocol header",
+        }
+    }
+
+    /// What bytes are that are no head.
+    fn wrong(wrong: Wrong, bytes: usize) -> Unannounced {
+        match wrong {
+            // So HAProxy says it of what is shorter than any binary head.
+            Wrong::NoHead if bytes < LEAST_BYTES => Unannounced::Truncated,
+            Wrong::NoHead => Unannounced::NoHead,
+            Wrong::Protocol => Unannounced::Protocol,
+            Wrong::Malformed | Wrong::Checksum | Wrong::TooLong => Unannounced::Malformed,
+        }
+    }
+
+    /// What became of a client that sends no more, of which nothing came so far, or something.
+    fn broken(broken: Broken, is_empty: bool) -> Unannounced {
+        match broken {
+            _ if !is_empty => Unannounced::Truncated,
+            Broken::Closed => Unannounced::Empty,
+            Broken::Timeout => Unannounced::Timeout,
+            Broken::Reset | Broken::Malformed(_) => Unannounced::Abort,
+        }
+    }
+}
+
+/// Bytes of the shortest binary head.
+const LEAST_BYTES: usize = 16;
+
+/// Reads the head in front of a client's first byte. False when there is none, or none in time: that is logged, and the connection is to be
+/// closed.
+pub async fn receive(client: &mut ClientConnection, session: &Rc<Session>) -> bool {
     client.timer.set(session.frontend().timeouts.client);
     let announced = loop {
         match proxy_protocol::parse(client.buffer.filled()) {
             Ok(Some((length, announced))) => {
                 client.buffer.consume(length);
-                break Some(announced);
+                break Ok(announced);
             }
             // A head never has to be larger than a buffer.
             Ok(None) if client.buffer.is_released() || !client.buffer.is_full() => {}
-            Ok(None) | Err(_) => break None,
+            Ok(None) => break Err(Unannounced::Truncated),
+            Err(wrong) => break Err(Unannounced::wrong(wrong, client.buffer.filled().len())),
         }
-        if !more(client, session).await {
-            break None;
+        if let Err(broken) = more(client, session).await {
+            break Err(Unannounced::broken(broken, client.buffer.is_empty()));
         }
     };
     client.timer.clear();
     client.buffer.release_if_empty();
     match announced {
-        Some(announced) => session.announce(announced),
-        None => {
-            let counted = [Some(session.frontend().tally.of(session.worker.index)), session.address_counters()];
-            counted.into_iter().flatten().for_each(|counters| counters.request_errors.add(1));
-        }
+        Ok(announced) => session.announce(announced),
+        Err(why) => refuse(session, why),
     }
     session.announced().is_some()
 }
 
+fn refuse(session: &Rc<Session>, why: Unannounced) {
+    session.unannounced.set(Some(why));
+    // A check of a port says nothing.
+    let is_null = matches!(why, Unannounced::Empty | Unannounced::Abort | Unannounced::Timeout);
+    if !(is_null && session.frontend().log.settings.dont_log_null) {
+        record::unborn(session, why.text());
+    }
+}
+
 /// Reads more; while it waits for the first byte, it holds no buffer.
-async fn more(client: &mut ClientConnection, session: &Session) -> bool {
+async fn more(client: &mut ClientConnection, session: &Session) -> Result<(), Broken> {
     if client.buffer.is_released() {
         let ClientConnection { io, timer, .. } = client;
         let readable = poll_fn(|cx| match io.poll_readable(cx) {
-            Poll::Pending if timer.is_due(cx) => Poll::Ready(false),
-            poll => poll.map(|ready| ready.is_ok()),
+            Poll::Pending if timer.is_due(cx) => Poll::Ready(Err(ErrorKind::TimedOut.into())),
+            poll => poll,
         });
-        if !readable.await {
-            return false;
-        }
+        readable.await.map_err(|error| Broken::of(&error))?;
         client.buffer = session.worker.pools.small.get().await;
     }
-    client.more().await.is_ok()
+    client.more().await
 }
 
 /// What a server is told in front of a stream's first byte.

@@ -56,8 +56,8 @@ pub async fn settled(client: &mut ClientConnection, limit: Option<Duration>) -> 
 }
 
 fn refuse(session: &Rc<Session>, failure: Failure) {
-    // Who went away without a word may have been a check of a port.
-    let is_null = matches!(failure.cause, Cause::Empty | Cause::Abort);
+    // A client that went away without a word, or said nothing, may have been a check of a port.
+    let is_null = matches!(failure.cause, Cause::Empty | Cause::Abort | Cause::Timeout);
     if !(is_null && session.frontend().log.settings.dont_log_null) {
         match failure.words().filter(|_| failure.cause == Cause::Handshake) {
             Some(words) => record::unborn(session, &format!("{} ({words})", failure.cause.text())),

@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::settings::Mode;
 use crate::stream::Stream;
 use std::rc::Rc;
-use terse_message::Who;
+use terse_message::{Abort, Cause, Phase, Who};
 
 /// Logs a connection that was accepted, and each further request on it, where the configuration has targets and no format.
 pub fn accepted(session: &Rc<Session>) {
@@ -30,7 +30,9 @@ pub fn accepted(session: &Rc<Session>) {
 pub fn unborn(session: &Rc<Session>, why: &str) {
     let plan = &session.frontend().log;
     let level = if plan.settings.separate_errors { Level::Error } else { Level::Info };
-    let stream = Stream::new(session, session.accepted);
+    let mut stream = Stream::new(session, session.accepted);
+    stream.facts.is_unborn = true;
+    stream.facts.abort = Some(Abort::new(Who::Proxy, Phase::Request, Cause::Malformed));
     if plan.error_format.is_some() {
         return write(&stream, plan, level, Origin::Error, None);
     }

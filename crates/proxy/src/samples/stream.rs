@@ -215,6 +215,7 @@ fn decoding(env: &Env<'_>) -> Option<Decoding> {
 pub(super) fn status<'a>(env: &Env<'a>) -> Option<Value<'a>> {
     let facts = facts(env)?;
     Some(Value::Int(match (facts.answering.get(), facts.status) {
+        (0, 0) if facts.is_unborn => 0,
         (0, 0) => env.response.map_or(-1, |response| response.status.into()),
         (0, sent) => sent.into(),
         (answering, _) => answering.into(),

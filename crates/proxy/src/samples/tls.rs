@@ -266,26 +266,49 @@ fn name(args: &ArgList, dn: Dn<'_>) -> Option<Value<'static>> {
 
 /// What went wrong before the first byte of HTTP.
 pub(super) const ERRORS: &[Fetch] = &[
-    Fetch::one("fc_err", Type::Int, "The error of the client's handshake; 0: none.", |_, env| Some(number(client(env)))),
-    Fetch::one("bc_err", Type::Int, "The error of the server's handshake; 0: none.", |_, env| Some(number(server(env))))
-        .needs(Needs::SERVER),
-    Fetch::one("fc_err_str", Type::Str, "The same of the client in words.", |_, env| Some(words(client(env)))),
-    Fetch::one("bc_err_str", Type::Str, "The same of the server in words.", |_, env| Some(words(server(env)))).needs(Needs::SERVER),
+    Fetch::one("fc_err", Type::Int, "The error of the client's PROXY head or handshake; 0: none.", |_, env| {
+        Some(Value::Int(of_client(env).map_or(0, |error| error.number.into())))
+    }),
+    Fetch::one("bc_err", Type::Int, "The error of the server's handshake; 0: none.", |_, env| {
+        Some(Value::Int(of_server(env).map_or(0, |error| error.number.into())))
+    })
+    .needs(Needs::SERVER),
+    Fetch::one("fc_err_str", Type::Str, "The same of the client in words.", |_, env| {
+        Some(Value::str(of_client(env).map_or("Success", |error| error.text).as_bytes()))
+    }),
+    Fetch::one("bc_err_str", Type::Str, "The same of the server in words.", |_, env| {
+        Some(Value::str(of_server(env).map_or("Success", |error| error.text).as_bytes()))
+    })
+    .needs(Needs::SERVER),
     Fetch::one("fc_err_name", Type::Str, "The same of the client by its name.", |_, env| {
-        client(env)?.failure().map(|failure| Value::str(failure.cause.name().as_bytes()))
+        of_client(env).map(|error| Value::str(error.name.as_bytes()))
     }),
     Fetch::one("bc_err_name", Type::Str, "The same of the server by its name.", |_, env| {
-        server(env)?.failure().map(|failure| Value::str(failure.cause.name().as_bytes()))
+        of_server(env).map(|error| Value::str(error.name.as_bytes()))
     })
     .needs(Needs::SERVER),
 ];
 
-fn number(tls: Option<&Secured>) -> Value<'static> {
-    Value::Int(tls.and_then(Secured::failure).map_or(0, |failure| failure.cause.number().into()))
+/// An error by HAProxy's number, name and sentence.
+struct Told {
+    number: u8,
+    name: &'static str,
+    text: &'static str,
 }
 
-fn words(tls: Option<&Secured>) -> Value<'static> {
-    Value::str(tls.and_then(Secured::failure).map_or("Success", |failure| failure.cause.text()).as_bytes())
+/// The client's error, of its PROXY head or its handshake.
+fn of_client(env: &Env<'_>) -> Option<Told> {
+    let head = facts(env)?.session.unannounced.get();
+    head.map(|why| Told { number: why.number(), name: why.name(), text: why.text() }).or_else(|| of_handshake(client(env)))
+}
+
+fn of_server(env: &Env<'_>) -> Option<Told> {
+    of_handshake(server(env))
+}
+
+fn of_handshake(tls: Option<&Secured>) -> Option<Told> {
+    let cause = tls?.failure()?.cause;
+    Some(Told { number: cause.number(), name: cause.name(), text: cause.text() })
 }
 
 /// What numbers of errors are called.

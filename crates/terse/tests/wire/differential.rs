@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod agreement;
+mod announced;
 mod balancing;
 mod cases;
 mod checks;

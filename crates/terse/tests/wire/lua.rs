@@ -215,6 +215,12 @@ fn scripts_that_are_wrong_are_problems_of_the_file() {
     for (script, lines, said) in [
         ("\nlocal = 3", "", "script.lua:2: <name> expected near '='"),
         ("\n\nerror('no')", "", "script.lua:3: no"),
+        ("error('one\\ntwo\\n\\tthree')", "", "script.lua:1: one; two; three\n"),
+        (
+            "require('none.such')",
+            "",
+            "script.lua:1: module 'none.such' not found: no field package.preload['none.such']; no file '",
+        ),
         ("core.sleep(1)", "", "script.lua:1: nothing can wait while the script is loaded"),
         ("core.tcp():connect('127.0.0.1', 1)", "", "nothing can wait while the script is loaded"),
         ("core.tcp():send('x')", "", "nothing can wait while the script is loaded"),

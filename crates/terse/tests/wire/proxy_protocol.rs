@@ -81,9 +81,10 @@ fn heads_come_in_pieces() {
 }
 
 #[test]
-fn what_is_no_head_closes_the_connection_and_counts() {
+fn what_is_no_head_closes_the_connection_and_is_logged() {
     let stats = "listen figures\n bind fd@${figures}\n stats enable\n stats uri /stats\n";
-    let text = format!("global\n nbthread 1\n{DEFAULTS}\nfrontend web\n bind fd@${{web}} accept-proxy\n{TELLS}\n{stats}");
+    let logs = " log stderr format raw local0";
+    let text = format!("global\n nbthread 1\n{DEFAULTS}\nfrontend web\n bind fd@${{web}} accept-proxy\n{logs}\n{TELLS}\n{stats}");
     let terse = Terse::with(&text).listen("web").listen("figures").start();
     let whole = binary(b"\xe1\0\x03one");
     let wrong: [Vec<u8>; 8] = [
@@ -111,11 +112,13 @@ fn what_is_no_head_closes_the_connection_and_counts() {
         assert!(is_closed(client.stream(), PATIENCE), "{end}");
         count += 1;
     }
-    until("all of them to be counted", || {
-        let figures = Client::connect(terse.address("figures")).get("/stats;csv", &[]).text();
-        let web = figures.lines().find(|line| line.starts_with("web,FRONTEND"))?.split(',').nth(12)?.parse::<usize>().ok()?;
-        (web == count).then_some(())
-    });
+    until("all of them to be logged", || (terse.stderr().matches("web/1: ").count() == count).then_some(()));
+    for (part, times) in [("look like", 1), ("unhandled protocol", 1), ("Connection closed", 1)] {
+        assert_eq!(terse.stderr().matches(part).count(), times, "{part}: {}", terse.stderr());
+    }
+    let figures = Client::connect(terse.address("figures")).get("/stats;csv", &[]).text();
+    let web = figures.lines().find(|line| line.starts_with("web,FRONTEND")).unwrap().split(',').nth(12);
+    assert_eq!(web, Some("0"), "they are no requests");
     terse.end();
 }
 
