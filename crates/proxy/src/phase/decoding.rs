@@ -195,7 +195,11 @@ async fn deliver(
         let n = body::admitted(passage, reach, output, sender).await?;
         let (piece, rest) = output.split_at(n.min(output.len()));
         match coder.as_deref_mut() {
-            None => sender.send(piece).await.map_err(Broke::Sender)?,
+            None => {
+                // A slow peer may take long for it.
+                receiver.release_if_empty();
+                sender.send(piece).await.map_err(Broke::Sender)?;
+            }
             Some(coder) => {
                 let step = coder.feed(piece).map_err(|_| Broke::Coder)?;
                 body::settle(coder, step, receiver, sender, passage).await?;
