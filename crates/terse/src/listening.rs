@@ -7,7 +7,7 @@ use crate::sockets::unix::FileOptions;
 use crate::sockets::{Endpoint, Listening, Options, Wanted};
 use crate::{circles, intakes};
 use socket2::{Domain, SockRef};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
 use terse_admin::{AdminSettings, StatsSocket};
@@ -50,7 +50,24 @@ pub fn wanted(
         let most = plan.peers.get(circle).map_or(0, |circle| PEER_CONNECTIONS * (circle.group.peers.len() + 1));
         add(first + index, &with_backlog(bind, None, most), name, 1);
     }
+    tell_shared(plan, &all, diagnostics);
     all
+}
+
+/// Warns of an address that two frontends name: the kernel takes both, and gives each a part of the connections.
+fn tell_shared(plan: &Plan, wanted: &[Wanted], diagnostics: &mut Diagnostics) {
+    let mut first: HashMap<_, &Bind> = HashMap::new();
+    for Wanted { line, endpoint, options, .. } in wanted {
+        let Endpoint::Ip(address) = endpoint else { continue };
+        let Some(bind) = plan.binds().get(*line).filter(|_| address.port() != 0) else { continue };
+        let other = *first.entry((address, &options.interface)).or_insert(bind);
+        if other.frontend != bind.frontend {
+            let name = plan.frontends.get(other.frontend).map_or("", |frontend| &frontend.name);
+            let reason = format!("'bind' : frontend '{name}' listens on {address} too, so each gets a part of the connections");
+            let hint = format!("the other is at {}:{}", other.settings.place.file, other.settings.place.line);
+            diagnostics.push(Diagnostic::new(Severity::Warning, &bind.settings.place, reason).hint(Some(hint)));
+        }
+    }
 }
 
 /// Returns a line with the backlog that it does not set: its section's, or as many connections as it may have, or its section.

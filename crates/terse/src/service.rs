@@ -191,7 +191,8 @@ fn raiser(plan: &Plan, queue: Option<&Arc<Queue>>) -> io::Result<Option<Arc<Rais
 }
 
 fn jobs(listeners: Vec<Listeners>, plan: &Arc<Plan>, process: &ProcessSettings, shared: &Shared) -> Vec<Job> {
-    let workers = listeners.into_iter().zip(workers::processors(process)).enumerate();
+    let chosen = workers::processors(process).into_iter().map(|processors| processors.and_then(workers::present));
+    let workers = listeners.into_iter().zip(chosen).enumerate();
     let job = |(index, (listeners, processors))| {
         let (plan, shared) = (plan.clone(), shared.clone());
         Job { processors, work: Box::new(move || worker::run(plan, index, listeners, shared)) }

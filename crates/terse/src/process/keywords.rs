@@ -170,6 +170,9 @@ pub static KEYWORDS: &[Keyword] = &[
         let first = args.position();
         let words: Vec<&str> = args.take_rest().iter().map(Word::as_str).collect();
         let map = ProcessorMap::parse(&words).map_err(|(word, reason)| Fault::new(first + word, reason))?;
+        if workers::present(map.processors.clone()).is_none() {
+            args.warn("there is no such processor here: these workers run on any");
+        }
         process(scope).processors.push(map);
         Ok(())
     }),

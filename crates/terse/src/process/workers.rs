@@ -131,7 +131,14 @@ pub fn processors(settings: &ProcessSettings) -> Vec<Option<Vec<usize>>> {
 
 /// True if there are more processors than the workers can use at the same time.
 pub fn leave_some(settings: &ProcessSettings) -> bool {
-    default_count() > used(&processors(settings))
+    default_count() > used(&processors(settings).into_iter().map(|chosen| chosen.and_then(present)).collect::<Vec<_>>())
+}
+
+/// Those of the processors that the process may use; `None` where there is none, and a worker has its choice.
+pub fn present(processors: Vec<usize>) -> Option<Vec<usize>> {
+    let Ok(here) = sched_getaffinity(None) else { return Some(processors) };
+    let found: Vec<usize> = processors.into_iter().filter(|&cpu| cpu < CpuSet::MAX_CPU && here.is_set(cpu)).collect();
+    (!found.is_empty()).then_some(found)
 }
 
 /// Number of processors that workers can use at the same time.

@@ -76,6 +76,10 @@ fn mistakes_of_every_day_have_a_hint() {
     assert!(marked.contains("the file begins with a byte order mark"), "{marked}");
     let clear = check(&proxies("bind 127.0.0.1:0 crt /nonexistent.pem", ""), &[]).expect(0).stderr;
     assert!(clear.contains("clients speak without TLS here: add 'ssl'"), "{clear}");
+    let twice = "frontend again\n mode http\n timeout client 1s\n bind 127.0.0.1:1\n";
+    let shared = check(&format!("{}{twice}", proxies("bind 127.0.0.1:1", "")), &[]).expect(0).stderr;
+    assert!(shared.contains("frontend 'web' listens on 127.0.0.1:1 too"), "{shared}");
+    assert!(shared.contains("terse.cfg:8") && shared.lines().count() == 1, "{shared}");
     for command in ["check", "health"] {
         let usage = run(&[command, "--help"]).expect(0).stdout;
         assert!(usage.starts_with(&format!("usage: terse {command} ")), "{usage}");

@@ -44,6 +44,17 @@ fn it_serves_and_stops() {
     }
 }
 
+/// A file of a larger machine serves on a small one.
+#[test]
+fn workers_whose_processors_are_not_here_run_on_others() {
+    let terse = Terse::with(&with_global("cpu-map 1 1023\n")).listen("web").start();
+    assert_eq!(get(terse.address("web"), "/").text(), "hello");
+    terse.signal(Signal::TERM);
+    let ended = terse.wait().expect(0);
+    assert!(ended.stderr.contains("there is no such processor here: these workers run on any"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("failed"), "{}", ended.stderr);
+}
+
 #[test]
 fn a_bad_configuration_does_not_start() {
     Terse::with("frontend web\n bnd :80\n").run().expect(1);
