@@ -10,6 +10,7 @@ pub mod kind {
     pub const PRIORITY: u8 = 2;
     pub const RST_STREAM: u8 = 3;
     pub const SETTINGS: u8 = 4;
+    pub const PUSH_PROMISE: u8 = 5;
     pub const PING: u8 = 6;
     pub const GOAWAY: u8 = 7;
     pub const WINDOW_UPDATE: u8 = 8;
@@ -84,6 +85,11 @@ pub fn window_update(stream: u32, by: u32, out: &mut Vec<u8>) {
     frame(kind::WINDOW_UPDATE, 0, stream, &by.to_be_bytes(), out);
 }
 
+/// GOAWAY.
+pub fn goaway(last: u32, code: u32, out: &mut Vec<u8>) {
+    frame(kind::GOAWAY, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat(), out);
+}
+
 /// PRIORITY.
 pub fn priority(stream: u32, depends_on: u32, out: &mut Vec<u8>) {
     let [a, b, c, d] = depends_on.to_be_bytes();
@@ -96,6 +102,14 @@ pub fn request(method: &str, path: &str, fields: &[(&str, &str)]) -> Vec<u8> {
     for (name, value) in [(":method", method), (":scheme", "http"), (":authority", "localhost"), (":path", path)] {
         literal(name, value, &mut block);
     }
+    fields.iter().for_each(|(name, value)| literal(name, value, &mut block));
+    block
+}
+
+/// The head of an answer, in literals without a table.
+pub fn answer(status: &str, fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut block = Vec::new();
+    literal(":status", status, &mut block);
     fields.iter().for_each(|(name, value)| literal(name, value, &mut block));
     block
 }

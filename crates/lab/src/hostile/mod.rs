@@ -1,17 +1,23 @@
-//! Hostile clients of HTTP/2: what they cost a proxy's memory, and another client's time.
+//! Hostile clients and servers of HTTP/2: what they cost a proxy's memory, and another client's time.
 //!
 //! Each pattern meets a proxy of its own, and runs for a bounded time over so many connections, while a client of good faith asks for 100
 //! bytes over HTTP/1. Memory is the most that was seen meanwhile, less what it was after that client alone. A client that floods and is cut
-//! off comes back after a pause: how many connections a proxy takes in a second is another matter.
+//! off comes back after a pause: how many connections a proxy takes in a second is another matter. So does a client that asks a hostile
+//! server. Each such client has a connection to the server of its own.
 
 pub mod frames;
 mod patterns;
 mod proxy;
+mod server;
+mod servers;
 
 pub use patterns::{DRIP_EVERY, Flood, Held, Hold, Outcome, flood_once, floods, holds};
+pub use server::{GOOD, Server};
+pub use servers::{Misdeed, misdeeds};
 
 use crate::bench::raise_descriptor_limit;
 use crate::bench::wrk::{Load, Wrk};
+use crate::client::Client;
 use crate::origin::{Options as OriginOptions, Origin};
 use crate::{cores, tree};
 use anyhow::{Context, Result, bail};
@@ -40,10 +46,11 @@ pub struct Options {
     pub only: Vec<String>,
 }
 
-/// A pattern of either kind.
+/// A pattern of any kind.
 enum Pattern {
     Flood(Flood),
     Hold(Hold),
+    Server(Misdeed),
 }
 
 /// What a pattern did.
@@ -56,8 +63,8 @@ struct Found {
     /// What became of connections, and how often.
     ends: BTreeMap<String, u64>,
     changes: Vec<String>,
-    /// Lines of the log, by the limit that they name.
-    lines: BTreeMap<&'static str, usize>,
+    /// Lines of the log, by the cause that they name.
+    lines: BTreeMap<String, usize>,
 }
 
 /// Runs them; true if every bar was held.
@@ -71,7 +78,9 @@ pub fn run(options: &Options) -> Result<bool> {
     let (Some(&first), Some(&last)) = (cores.first(), cores.last()) else { bail!("no core to run on") };
     raise_descriptor_limit();
     let origin = Origin::start(&OriginOptions { core: Some(last), ..OriginOptions::local(1) })?;
-    let field = Field { options, wrk: Wrk::new(&options.wrk, last)?, origin: origin.addresses()[0], cores: [first, last] };
+    let server = cores::on_cores(&[last], Server::start)?;
+    let servers = [origin.addresses()[0], server.address()];
+    let field = Field { options, wrk: Wrk::new(&options.wrk, last)?, servers, cores: [first, last] };
     println!("{:<24} {:>14} {:>12} {:>9} {:<8} ends", "pattern", "KB/connection", "p99 alone ms", "beside ms", "bars");
     let mut holds_all = true;
     for pattern in &patterns {
@@ -82,7 +91,8 @@ pub fn run(options: &Options) -> Result<bool> {
 }
 
 fn patterns() -> Vec<Pattern> {
-    floods().into_iter().map(Pattern::Flood).chain(holds().into_iter().map(Pattern::Hold)).collect()
+    let clients = floods().into_iter().map(Pattern::Flood).chain(holds().into_iter().map(Pattern::Hold));
+    clients.chain(misdeeds().into_iter().map(Pattern::Server)).collect()
 }
 
 impl Options {
@@ -96,6 +106,26 @@ impl Pattern {
         match self {
             Pattern::Flood(flood) => flood.name,
             Pattern::Hold(hold) => hold.name,
+            Pattern::Server(misdeed) => misdeed.name,
+        }
+    }
+
+    /// The cause that the log has to name.
+    fn cause(&self) -> Option<&'static str> {
+        match self {
+            // Where a stream's error may be the connection's, too, either is named.
+            Pattern::Flood(flood) if flood.codes.len() > 1 => None,
+            Pattern::Flood(flood) => flood.limit.map(|glitch| glitch.name()),
+            Pattern::Hold(_) => None,
+            Pattern::Server(misdeed) => misdeed.cause,
+        }
+    }
+
+    /// What its connection may cost.
+    fn most_bytes(&self) -> f64 {
+        match self {
+            Pattern::Server(misdeed) => misdeed.most_bytes,
+            Pattern::Flood(_) | Pattern::Hold(_) => MOST_GROWTH_BYTES,
         }
     }
 
@@ -108,35 +138,56 @@ impl Pattern {
                 *ends.entry(words).or_default() += times;
             }
         };
-        match self {
-            Pattern::Flood(flood) => std::thread::scope(|scope| {
+        // A client that comes back after a pause.
+        let again = |run: &(dyn Fn() -> String + Sync)| {
+            std::thread::scope(|scope| {
                 let client = || {
                     while !is_over.load(Relaxed) {
-                        count(flood_once(server, flood).end(), 1);
+                        count(run(), 1);
                         std::thread::park_timeout(options.pause);
                     }
                 };
                 (0..clients).for_each(|_| drop(scope.spawn(client)));
-            }),
-            Pattern::Hold(hold) => {
-                let mut held = Held::begin(server, hold, clients)?;
-                let mut dripped = Instant::now();
-                while !is_over.load(Relaxed) {
-                    let is_time = dripped.elapsed() >= DRIP_EVERY;
-                    held.turn(if is_time { &hold.drip } else { &[] });
-                    if is_time {
-                        dripped = Instant::now();
-                    }
-                    std::thread::park_timeout(TURN);
-                }
-                count("kept".into(), held.count() as u64);
-                count("closed".into(), (clients - held.count()) as u64);
+            });
+        };
+        let hold = match self {
+            Pattern::Flood(flood) => {
+                again(&|| flood_once(server, flood).end());
+                None
             }
+            Pattern::Hold(hold) => Some(hold.clone()),
+            Pattern::Server(misdeed) => {
+                let hold = misdeed.hold();
+                if hold.is_none() {
+                    again(&|| ask_once(server, misdeed));
+                }
+                hold
+            }
+        };
+        if let Some(hold) = hold {
+            let mut held = Held::begin(server, &hold, clients)?;
+            let mut dripped = Instant::now();
+            while !is_over.load(Relaxed) {
+                let is_time = dripped.elapsed() >= DRIP_EVERY;
+                held.turn(if is_time { &hold.drip } else { &[] });
+                if is_time {
+                    dripped = Instant::now();
+                }
+                std::thread::park_timeout(TURN);
+            }
+            count("kept".into(), held.count() as u64);
+            count("closed".into(), (clients - held.count()) as u64);
         }
         let mut ends = ends.into_inner().unwrap_or_default();
         ends.retain(|_, times| *times > 0);
         Ok(ends)
     }
+}
+
+/// Asks a hostile server through the proxy, and says what came of it.
+fn ask_once(proxy: SocketAddr, misdeed: &Misdeed) -> String {
+    let asked = Client::connect(proxy, PATIENCE).and_then(|mut client| client.get(&misdeed.path(), &[]));
+    asked.map_or_else(|_| "broke off".into(), |reply| format!("answered {}", reply.status))
 }
 
 impl Outcome {
@@ -156,7 +207,8 @@ impl Outcome {
 struct Field<'a> {
     options: &'a Options,
     wrk: Wrk,
-    origin: SocketAddr,
+    /// The good one, and the hostile one.
+    servers: [SocketAddr; 2],
     /// The proxy's, and everybody else's.
     cores: [usize; 2],
 }
@@ -164,7 +216,7 @@ struct Field<'a> {
 impl Field<'_> {
     fn measure(&self, pattern: &Pattern) -> Result<Found> {
         let (clients, time) = (self.options.clients, self.options.time);
-        let proxy = Proxy::start(&self.options.terse, self.cores[0], self.origin)?;
+        let proxy = Proxy::start(&self.options.terse, self.cores[0], self.servers)?;
         let start = proxy.figures()?;
         let p99_alone = self.bystander(&proxy, time)?;
         let before = proxy.figures()?;
@@ -204,7 +256,7 @@ impl Field<'_> {
             p99,
             ends,
             changes: changes(&start, &before, &after),
-            lines: proxy.lines_of_limits()?,
+            lines: proxy.causes()?,
         })
     }
 
@@ -227,12 +279,11 @@ impl Found {
     /// Prints a row, and below it what moved; true if its bars were held.
     fn print(&self, pattern: &Pattern) -> bool {
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
-        let bars = match (self.growth_bytes <= MOST_GROWTH_BYTES, self.p99 <= self.p99_alone.mul_f64(MOST_SLOWER)) {
-            (true, true) => "held",
-            (false, true) => "MEMORY",
-            (true, false) => "P99",
-            (false, false) => "BOTH",
-        };
+        let is_named = pattern.cause().is_none_or(|cause| self.lines.contains_key(cause));
+        let most = self.p99_alone.mul_f64(MOST_SLOWER).max(LEAST_NOTICED);
+        let broken = [(self.growth_bytes <= pattern.most_bytes(), "MEMORY"), (self.p99 <= most, "P99"), (is_named, "NO-LINE")];
+        let broken: Vec<_> = broken.into_iter().filter(|(is_held, _)| !is_held).map(|(_, bar)| bar).collect();
+        let bars = if broken.is_empty() { "held".into() } else { broken.join(",") };
         let ends: Vec<_> = self.ends.iter().map(|(words, times)| format!("{times} {words}")).collect();
         println!(
             "{:<24} {:>14.1} {:>12.2} {:>9.2} {:<8} {}",
@@ -243,11 +294,11 @@ impl Found {
             bars,
             ends.join(", ")
         );
-        for (limit, count) in &self.lines {
-            println!("    log: {count} lines name {limit:?}");
+        for (cause, count) in &self.lines {
+            println!("    log: {count} lines name {cause:?}");
         }
         self.changes.iter().for_each(|change| println!("    {change}"));
-        bars == "held"
+        broken.is_empty()
     }
 }
 
@@ -255,10 +306,13 @@ impl Found {
 const MOST_GROWTH_BYTES: f64 = 1.1e6;
 /// How much longer the bystander's slowest of a hundred may take.
 const MOST_SLOWER: f64 = 2.0;
+/// What another program on the machine makes of any figure: below it nobody is said to have noticed.
+const LEAST_NOTICED: Duration = Duration::from_millis(3);
 /// Connections of the bystander.
 const BYSTANDERS: usize = 4;
 const WEIGH_EVERY: Duration = Duration::from_millis(200);
 const TURN: Duration = Duration::from_millis(20);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {

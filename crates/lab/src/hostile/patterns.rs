@@ -1,4 +1,4 @@
-//! What hostile clients do: floods of frames that cost a server more than a client, and connections that hold what they can.
+//! What hostile clients do to a server: floods of frames that cost a server more than a client, and connections that hold what they can.
 
 use super::frames::{self, FIRST_OF_TABLE, Frame, INITIAL_WINDOW_SIZE, flag, kind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -112,7 +112,7 @@ pub fn floods() -> Vec<Flood> {
 }
 
 /// The stream of a round.
-fn id(round: u32) -> u32 {
+pub(super) fn id(round: u32) -> u32 {
     2 * round + 1
 }
 
@@ -217,7 +217,7 @@ impl Outcome {
     }
 }
 
-fn wait(socket: &TcpStream, has_output: bool) -> io::Result<()> {
+pub(super) fn wait(socket: &TcpStream, has_output: bool) -> io::Result<()> {
     let mut flags = PollFlags::IN;
     flags.set(PollFlags::OUT, has_output);
     poll(&mut [PollFd::new(socket, flags)], Some(&Timespec { tv_sec: 0, tv_nsec: 100_000_000 }))?;
@@ -303,11 +303,11 @@ impl Held {
 /// How often a hold sends a little.
 pub const DRIP_EVERY: Duration = Duration::from_millis(500);
 /// Streams of a connection that holds.
-const STREAMS: u32 = 100;
+pub(super) const STREAMS: u32 = 100;
 /// A kind of frame that there is not.
-const UNKNOWN: u8 = 0xfa;
-const BATCH_BYTES: usize = 16 * 1024;
-const ROOM_BYTES: usize = 64 * 1024;
+pub(super) const UNKNOWN: u8 = 0xfa;
+pub(super) const BATCH_BYTES: usize = 16 * 1024;
+pub(super) const ROOM_BYTES: usize = 64 * 1024;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The last PING's.
 const LAST: [u8; 8] = *b"the last";
@@ -343,7 +343,7 @@ mod tests {
                 match event {
                     Some(Event::Glitch(glitch)) => return Some(glitch),
                     Some(Event::Request { .. }) => connection.take_request(&mut Request::default()),
-                    Some(Event::TooLarge { id } | Event::Reset { id, .. }) => connection.release(id, Code::CANCEL),
+                    Some(Event::TooLarge { id, .. } | Event::Reset { id, .. }) => connection.release(id, Code::CANCEL),
                     Some(_) => {}
                     None => break,
                 }

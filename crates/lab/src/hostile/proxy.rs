@@ -1,4 +1,4 @@
-//! The proxy that hostile clients meet: where it listens, its figures and its log.
+//! The proxy that hostile clients and servers meet: where it listens, its figures and its log.
 
 use crate::bench::rival::free_port;
 use crate::client::Client;
@@ -12,7 +12,6 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use terse_http::h2::Glitch;
 
 /// Names and values of `show info`.
 pub(super) type Figures = BTreeMap<String, String>;
@@ -27,14 +26,15 @@ pub(super) struct Proxy {
 }
 
 impl Proxy {
-    /// Starts it on a core, and waits until it serves.
-    pub(super) fn start(program: &Path, core: usize, origin: SocketAddr) -> Result<Proxy> {
+    /// Starts it on a core before a good server and a hostile one, and waits until it serves.
+    pub(super) fn start(program: &Path, core: usize, [origin, hostile_server]: [SocketAddr; 2]) -> Result<Proxy> {
         let folder = tempfile::Builder::new().prefix("terse-hostile-").tempdir()?;
         let (hostile, friendly) = (free_port()?, free_port()?);
         let text = CONFIG
             .replace("${SOCKET}", &folder.path().join(SOCKET).display().to_string())
             .replace("${HOSTILE}", &hostile.to_string())
             .replace("${FRIENDLY}", &friendly.to_string())
+            .replace("${HOSTILE_SERVER}", &hostile_server.to_string())
             .replace("${ORIGIN}", &origin.to_string());
         fs::write(folder.path().join("proxy.cfg"), text)?;
         let log = fs::File::create(folder.path().join(LOG))?;
@@ -52,7 +52,7 @@ impl Proxy {
         Ok(proxy)
     }
 
-    /// Where it speaks HTTP/2 in clear text.
+    /// Where it speaks HTTP/2 in clear text, and HTTP/1.
     pub(super) fn hostile(&self) -> SocketAddr {
         self.hostile
     }
@@ -77,9 +77,9 @@ impl Proxy {
         Ok(figures(&text))
     }
 
-    /// How many lines of the log name which limit.
-    pub(super) fn lines_of_limits(&self) -> Result<BTreeMap<&'static str, usize>> {
-        Ok(lines_of_limits(&String::from_utf8_lossy(&fs::read(self.log())?)))
+    /// How many lines of the log name which cause of a connection's end.
+    pub(super) fn causes(&self) -> Result<BTreeMap<String, usize>> {
+        Ok(causes(&String::from_utf8_lossy(&fs::read(self.log())?)))
     }
 
     fn log(&self) -> PathBuf {
@@ -93,34 +93,13 @@ fn figures(text: &str) -> Figures {
     pairs.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned())).collect()
 }
 
-fn lines_of_limits(text: &str) -> BTreeMap<&'static str, usize> {
+fn causes(text: &str) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
-    for line in text.lines() {
-        // `head` is a word of others' lines, too: the longest name counts.
-        let named = LIMITS.iter().map(|limit| limit.name()).filter(|name| line.contains(name));
-        if let Some(name) = named.max_by_key(|name| name.len()) {
-            *found.entry(name).or_default() += 1;
-        }
+    for (_, cause) in text.lines().filter_map(|line| line.split_once("HTTP/2 connection closed: ")) {
+        *found.entry(cause.trim_end_matches('.').to_owned()).or_default() += 1;
     }
     found
 }
-
-const LIMITS: [Glitch; 14] = [
-    Glitch::Unfinished,
-    Glitch::Continuations,
-    Glitch::HeaderBlock,
-    Glitch::Head,
-    Glitch::Ping,
-    Glitch::Settings,
-    Glitch::EmptyData,
-    Glitch::TinyData,
-    Glitch::WindowUpdate,
-    Glitch::TinyWindow,
-    Glitch::Priority,
-    Glitch::ClosedStream,
-    Glitch::GoAway,
-    Glitch::Unknown,
-];
 
 const CONFIG: &str = "\
 global
@@ -138,12 +117,13 @@ defaults
     http-reuse always
 
 frontend hostile
-    bind ${HOSTILE} proto h2
+    bind ${HOSTILE}
     log global
     option httplog
     option dontlog-normal
     compression algo gzip
     compression type application/javascript
+    use_backend hostile if { path_beg /server- }
     default_backend origin
 
 frontend friendly
@@ -152,6 +132,10 @@ frontend friendly
 
 backend origin
     server origin ${ORIGIN}
+
+backend hostile
+    http-reuse safe
+    server hostile ${HOSTILE_SERVER} proto h2
 ";
 const SOCKET: &str = "stats.sock";
 const LOG: &str = "log";
@@ -165,7 +149,10 @@ mod tests {
     fn figures_and_lines_are_read() {
         let found = figures("Name: terse\nH2_glitches: 3\n\n");
         assert_eq!(found.get("H2_glitches").map(String::as_str), Some("3"));
-        let lines = lines_of_limits("a PR-- pings\na PR-- header block\nb empty data\nc GET /\nd pings\n");
-        assert_eq!(lines, BTreeMap::from([("empty data", 1), ("header block", 1), ("pings", 2)]));
+        let lines = causes(
+            "a PR-- \"<BADREQ>\"\nweb HTTP/2 connection closed: pings\nServer b/s: HTTP/2 connection closed: pings.\n\
+             Server b/s: HTTP/2 connection closed: WINDOW_UPDATE by 0.\n",
+        );
+        assert_eq!(lines, BTreeMap::from([("WINDOW_UPDATE by 0".into(), 1), ("pings".into(), 2)]));
     }
 }
