@@ -35,6 +35,8 @@ pub enum Malformed {
     LineEnd,
     /// More bytes than a head may have.
     HeadTooLarge,
+    /// A target that leaves no room in a head for anything else.
+    TargetTooLong,
     /// More fields than a head may have.
     TooManyFields,
     /// `Content-Length` that is no number, or too large, or given more than once.
@@ -62,6 +64,9 @@ impl Malformed {
             (Malformed::TransferCoding, Conformance::Rfc) => 501,
             (Malformed::TransferCoding, Conformance::HAProxy) => 422,
             (Malformed::Preface, Conformance::HAProxy) => 405,
+            (Malformed::TargetTooLong, Conformance::Rfc) => 414,
+            // RFC 6585 section 5.
+            (Malformed::HeadTooLarge | Malformed::TooManyFields, Conformance::Rfc) => 431,
             _ => 400,
         }
     }
@@ -79,6 +84,7 @@ impl Malformed {
             Malformed::Folding => "folded field",
             Malformed::LineEnd => "line end",
             Malformed::HeadTooLarge => "head too large",
+            Malformed::TargetTooLong => "target too long",
             Malformed::TooManyFields => "too many fields",
             Malformed::ContentLength => "content length",
             Malformed::Framing => "ambiguous length",

@@ -51,6 +51,16 @@ pub fn parse_request_with(input: &[u8], request: &mut Request, reading: Reading)
     }
 }
 
+/// What is wrong with a request's head that fills all the room that there is and does not end: its target alone does (RFC 9112 section 3), its
+/// method, or all of it together.
+pub fn too_large(input: &[u8]) -> Malformed {
+    let line = &input[skip_empty_lines(input).unwrap_or_default()..];
+    if line.contains(&b'\n') {
+        return Malformed::HeadTooLarge;
+    }
+    if line.contains(&b' ') { Malformed::TargetTooLong } else { Malformed::FirstLine }
+}
+
 /// Reads a response's head from the start of `input`. `method` is the request's: it decides whether a body follows.
 pub fn parse_response(input: &[u8], method: &[u8], response: &mut Response) -> Result<Parsed, Malformed> {
     response.clear();

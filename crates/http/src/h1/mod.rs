@@ -10,7 +10,7 @@ mod spelling;
 pub mod target;
 
 pub use chunked::{ChunkDecoder, Step};
-pub use head::{MAX_FIELDS, Parsed, parse_request, parse_request_with, parse_response};
+pub use head::{MAX_FIELDS, Parsed, parse_request, parse_request_with, parse_response, too_large};
 pub use reading::Reading;
 pub use spelling::Spellings;
 pub use target::Targets;

@@ -24,10 +24,12 @@ pub enum Event {
         /// No body follows.
         end: bool,
     },
-    /// A client has opened a stream with a head above the limit; it waits for a response: 431.
+    /// A client has opened a stream with a head above the limit; it waits for a response: 414 or 431.
     TooLarge {
         /// The stream.
         id: u32,
+        /// The path alone is.
+        is_target: bool,
     },
     /// A client has opened a stream with a head that is no request, and waits for a response: 400. In HAProxy's reading
     /// alone.

@@ -40,7 +40,10 @@ pub(super) enum Bad {
     /// No request, but it is answered as one: HAProxy's reading.
     Unusable(Malformed),
     /// Above the limit: the block was read to its end.
-    TooLarge,
+    TooLarge {
+        /// By the path alone.
+        is_target: bool,
+    },
     /// Above four times the limit.
     FarTooLarge,
     /// The block cannot be read, nor any after it.
@@ -231,13 +234,15 @@ impl Reader {
         crumbs.clear();
         *secret_cookie = false;
         *pseudo = Default::default();
-        let (mut wrong, mut total, mut too_large) = (None, 0, false);
+        let (mut wrong, mut total, mut too_large, mut is_target) = (None, 0, false, false);
         let is_request = allowed == OF_REQUESTS;
         let minds = limits.reading.conformance == Conformance::Rfc;
         let read = decoder.decode(block, lines, |lines, line| {
             let Line { name, value, never_indexed } = line;
             let before = (fields.len(), crumbs.len());
-            total += lines.len() - name.start;
+            let length = lines.len() - name.start;
+            total += length;
+            is_target |= length > limits.head_bytes && lines[name.clone()] == *b":path";
             too_large |= total > limits.head_bytes || fields.len() >= MAX_FIELDS || crumbs.len() >= limits.cookie_crumbs;
             if too_large || wrong.is_some() {
                 lines.truncate(name.start);
@@ -264,7 +269,7 @@ impl Reader {
         match (read, wrong) {
             (Err(Stop::Malformed), _) => return Err(Bad::Compression),
             (Err(Stop::Enough), _) => return Err(Bad::FarTooLarge),
-            _ if too_large => return Err(Bad::TooLarge),
+            _ if too_large => return Err(Bad::TooLarge { is_target }),
             (_, Some(malformed)) => return Err(malformed.into()),
             _ => {}
         }

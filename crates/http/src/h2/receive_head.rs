@@ -119,7 +119,7 @@ impl Connection {
         let (expected, event) = match read {
             _ if heading.depends_on_itself && read != Err(Bad::Compression) => return self.refuse(id, Code::PROTOCOL_ERROR),
             Ok(expected) => (expected, Event::Request { id, end }),
-            Err(Bad::TooLarge) => (None, Event::TooLarge { id }),
+            Err(Bad::TooLarge { is_target }) => (None, Event::TooLarge { id, is_target }),
             Err(Bad::Unusable(malformed)) => (None, Event::Unusable { id, malformed }),
             Err(Bad::Malformed(malformed)) => {
                 self.events.push_back(Event::Malformed { id, malformed });
@@ -182,7 +182,7 @@ impl Connection {
 
     fn bad_head(&mut self, id: u32, bad: Bad) -> Result<(), Failure> {
         match bad {
-            Bad::Malformed(_) | Bad::Unusable(_) | Bad::TooLarge => self.stream_error(id, Code::PROTOCOL_ERROR),
+            Bad::Malformed(_) | Bad::Unusable(_) | Bad::TooLarge { .. } => self.stream_error(id, Code::PROTOCOL_ERROR),
             Bad::FarTooLarge => Err(self.breach(Glitch::Head)),
             Bad::Compression => Err(COMPRESSION),
         }

@@ -104,7 +104,7 @@ fn header_blocks_are_limited_in_each_way() {
         let mut peer = Peer::of_server(Limits::default());
         let events = peer.head(1, END_STREAM, &with(&GET, &vec![("x-a", &value[..]); times]));
         assert_eq!(peer.failure(), failure, "{times}");
-        let expected = if times > 16 { Event::TooLarge { id: 1 } } else { Event::Request { id: 1, end: true } };
+        let expected = if times > 16 { Event::TooLarge { id: 1, is_target: false } } else { Event::Request { id: 1, end: true } };
         assert!(failure.is_some() || events == [expected]);
         if failure.is_none() {
             // The table was kept.
@@ -115,7 +115,7 @@ fn header_blocks_are_limited_in_each_way() {
     }
     // Many fields.
     let mut peer = Peer::of_server(Limits::default());
-    assert_eq!(peer.head(1, END_STREAM, &with(&GET, &vec![("a", ""); 200])), [Event::TooLarge { id: 1 }]);
+    assert_eq!(peer.head(1, END_STREAM, &with(&GET, &vec![("a", ""); 200])), [Event::TooLarge { id: 1, is_target: false }]);
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn cookies_in_many_crumbs() {
     for (crumbs, is_right) in [(200, true), (256, true), (257, false), (1600, false)] {
         let mut peer = Peer::of_server(Limits { head_bytes: 64 * 1024, ..Limits::default() });
         let events = peer.head(1, END_STREAM, &with(&GET, &vec![("cookie", "a=12"); crumbs]));
-        let expected = if is_right { Event::Request { id: 1, end: true } } else { Event::TooLarge { id: 1 } };
+        let expected = if is_right { Event::Request { id: 1, end: true } } else { Event::TooLarge { id: 1, is_target: false } };
         assert_eq!(events, [expected], "{crumbs}");
         if is_right {
             let (_, request) = &peer.requests[0];

@@ -202,7 +202,8 @@ impl Driver<'_> {
     fn take(&mut self, event: Event) {
         match event {
             Event::Request { id, end: _ } => self.request(id),
-            Event::TooLarge { id } => self.open(id, Head::None(message::Malformed::HeadTooLarge), Asks::Answer),
+            Event::TooLarge { id, is_target: false } => self.open(id, Head::None(message::Malformed::HeadTooLarge), Asks::Answer),
+            Event::TooLarge { id, is_target: true } => self.open(id, Head::None(message::Malformed::TargetTooLong), Asks::Answer),
             Event::Unusable { id, malformed } => self.open(id, Head::None(in_http1(malformed)), Asks::Answer),
             Event::Malformed { malformed, .. } => self.malformed(malformed),
             Event::Data { id, .. } | Event::Trailers { id } => self.connection.wake(id),

@@ -134,6 +134,7 @@ async fn refused(connection: &mut ClientConnection, session: &Rc<Session>, malfo
     stream.facts.times.idle_ms = 0;
     let (status, cause) = match malformed {
         Malformed::HeadTooLarge => (431, Cause::TooLarge),
+        Malformed::TargetTooLong => (414, Cause::TooLarge),
         _ => (400, Cause::Malformed),
     };
     stream.facts.instead = Some(Box::new(reply::page(&stream, status)));

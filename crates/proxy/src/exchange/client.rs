@@ -95,7 +95,7 @@ impl<'c> Client<'c> {
                     buffer.consume(n);
                     return Ok(Some(n));
                 }
-                Parsed::Partial if buffer.is_full() => return Err(NoRequest::Malformed(Malformed::HeadTooLarge)),
+                Parsed::Partial if buffer.is_full() => return Err(NoRequest::Malformed(h1::too_large(buffer.filled()))),
                 Parsed::Partial => {}
             }
             if let Some(broken) = self.broken.take() {

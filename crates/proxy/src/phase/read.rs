@@ -97,7 +97,8 @@ pub async fn interim(client: &mut Client<'_>, stream: &mut Stream, response: &mu
 fn refuse(client: &Client<'_>, stream: &mut Stream, malformed: Malformed) -> Abort {
     evidence::request(&stream.facts, malformed, client.bytes());
     stream.request.clear();
-    let cause = if malformed == Malformed::HeadTooLarge { Cause::TooLarge } else { Cause::Malformed };
+    let is_large = matches!(malformed, Malformed::HeadTooLarge | Malformed::TargetTooLong);
+    let cause = if is_large { Cause::TooLarge } else { Cause::Malformed };
     stream.facts.refused = Some(malformed);
     Abort::new(Who::Proxy, Phase::Request, cause)
 }

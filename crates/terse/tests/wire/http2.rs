@@ -10,6 +10,7 @@ mod life;
 mod programs;
 mod reloads;
 mod servers;
+mod targets;
 mod versions;
 mod websocket;
 mod windows;

@@ -107,7 +107,7 @@ impl Driver {
                     self.open(id);
                     self.take(id, end);
                 }
-                Some(Event::TooLarge { id }) => {
+                Some(Event::TooLarge { id, .. }) => {
                     let answer = Answer::new(431, "text/plain", "too large\n");
                     self.streams.insert(id, Stream { stage: Stage::Wait(answer), head_only: false, pause: None });
                 }

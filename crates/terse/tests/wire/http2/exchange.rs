@@ -191,10 +191,13 @@ fn heads_that_are_none_or_too_large_are_told_and_logged() {
     let large = "x".repeat(17 * 1024);
     let answer = client.ask(&request("GET", "/", &[("X-Large", &large)]));
     assert_eq!(answer.status(), 431);
+    let answer = client.ask(&request("GET", &format!("/{large}"), &[]));
+    assert_eq!(answer.status(), 414);
     let answer = client.ask(&request("GET", "/", &[("Content-Length", "5")]));
     assert_eq!(answer.reset, Some(Code::PROTOCOL_ERROR), "{answer:?}");
     assert_eq!(client.get("/").status(), 200, "the connection goes on");
     until("the lines", || terse.stderr().contains("<431 PR>").then_some(()));
+    until("the lines", || terse.stderr().contains("<414 PR>").then_some(()));
     until("the lines", || terse.stderr().contains("<400 PR>").then_some(()));
     terse.end();
 }

@@ -42,13 +42,13 @@ fn figure(terse: &Terse, column: &str) -> u64 {
 }
 
 /// A certificate for `localhost`, with its key, and the one of its authority.
-struct Secret {
-    pem: Vec<u8>,
+pub(crate) struct Secret {
+    pub(crate) pem: Vec<u8>,
     root: Vec<u8>,
 }
 
 impl Secret {
-    fn new() -> Secret {
+    pub(crate) fn new() -> Secret {
         let root: Pair = authority("root");
         Secret { pem: signed(Kind::Ecdsa, &["localhost"], &root).pem(), root: root.certificate_pem() }
     }
@@ -58,9 +58,9 @@ impl Secret {
 const TLS: &str = "ssl ca-file root.pem sni str(localhost) alpn h2,http/1.1";
 
 /// A real server with a folder of its own.
-struct Program {
+pub(crate) struct Program {
     folder: TempDir,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     _port: Port,
     _program: Running,
 }
@@ -68,7 +68,7 @@ struct Program {
 impl Program {
     /// Starts a program with a configuration in which `{folder}` and `{address}` are replaced by its own. `a.pem` is in the folder,
     /// `big` in `files` below it.
-    fn start(name: &str, words: &[&str], configuration: &str, secret: &Secret, big: &[u8]) -> Option<Program> {
+    pub(crate) fn start(name: &str, words: &[&str], configuration: &str, secret: &Secret, big: &[u8]) -> Option<Program> {
         let program = find(name)?;
         let place = Place::new(secret);
         let files = place.folder.path().join("files");
