@@ -23,7 +23,8 @@
 //! its form comes out, as if the coder had made it.
 //!
 //! Memory: the collected bytes and the coder count against [`Workplace::budget`]. Where it refuses, the body is streamed, and its coder
-//! makes itself small after each piece: larger on the wire, but nothing fails. Where it is tight, coders do so at each pause. Coders that
+//! makes itself small after each piece: larger on the wire, but nothing fails. So it is where its connection has no slot left for a coder that
+//! lasts ([`Compressor::within`]). Where it is tight, coders do so at each pause. Coders that
 //! can at once do so as well while many wait for the queue, and for a receiver that takes nothing for long. A job takes
 //! what it was counted with along.
 
@@ -35,8 +36,10 @@ use crate::engine::EngineId;
 use crate::memory::{Recall, Remembrance};
 use crate::offload::{Finished, Job, Kind, Progress, Queue, TURN_BYTES, Work};
 use crate::policy::Plan;
+use crate::slots::{Slot, Slots};
 use crate::spent::{self, Site};
 use std::ops::Deref;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -134,6 +137,9 @@ pub struct Compressor {
     preferred: Option<EngineId>,
     /// Bytes of the body, where the head says so.
     known_bytes: Option<usize>,
+    /// The slots for coders that last, where they are limited, and its own.
+    slots: Option<Rc<Slots>>,
+    slot: Option<Slot>,
 }
 
 enum State {
@@ -184,7 +190,15 @@ impl Compressor {
             held: 0,
             preferred: None,
             known_bytes,
+            slots: None,
+            slot: None,
         }
+    }
+
+    /// Limits the coders that last: this one has a slot, or takes one once it needs it. Where none is left then, the coder keeps nothing from one
+    /// piece to the next. To be called before anything is fed.
+    pub fn within(&mut self, slots: Rc<Slots>, slot: Option<Slot>) {
+        (self.slots, self.slot) = (Some(slots), slot);
     }
 
     /// Prefers an engine for the whole body: that of [`crate::Effective::engine`].
@@ -448,7 +462,10 @@ impl Compressor {
         }
     }
 
-    fn new_coder(&self) -> Box<dyn Coder> {
+    fn new_coder(&mut self) -> Box<dyn Coder> {
+        if self.slot.is_none() {
+            self.slot = self.slots.as_ref().and_then(Slots::take);
+        }
         (self.engine.stream)(self.plan.level, self.known_bytes.map(|bytes| bytes as u64), &self.place.pool)
     }
 
@@ -571,11 +588,12 @@ impl Compressor {
 
     /// What a push has to do for the memory's sake: flush, and make the coder small behind it.
     fn economy(&mut self, coder: &dyn Coder, input: usize, flush: Flush) -> (Flush, Option<Keep>) {
-        let refused = !self.hold(coder.full_memory() + input);
+        let has_slot = self.slots.is_none() || self.slot.is_some();
+        let refused = !self.hold(coder.full_memory() + input) || !has_slot;
         let crowded = coder.is_prompt() && self.is_crowded();
         let flush = if (refused || crowded) && flush == Flush::None { Flush::Sync } else { flush };
         let small = refused || crowded || (flush == Flush::Sync && self.place.budget.is_tight());
-        let keep = if !refused || self.hold(coder.history_memory()) { Keep::History } else { Keep::Nothing };
+        let keep = if !refused || has_slot && self.hold(coder.history_memory()) { Keep::History } else { Keep::Nothing };
         (flush, (small && flush == Flush::Sync).then_some(keep))
     }
 
@@ -629,6 +647,7 @@ impl Compressor {
 
     fn ended(&mut self) {
         self.state = State::Ended;
+        self.slot = None;
         self.pending = false;
     }
 

@@ -148,6 +148,12 @@ pub const KEYWORDS: &[Keyword] = &[
     ),
     global("tune.comp.nice", "<0-19>", "How far these threads stand back behind the others; 4 without it.", nice),
     global("tune.comp.queue", "<number>", "Jobs that may wait for these threads; 1024 without it.", queue),
+    global(
+        "tune.comp.coders",
+        "<number>",
+        "Streams of a client's connection that are compressed at a time, 32 without it; others pass as they are. Whole bodies do not count.",
+        coders,
+    ),
 ];
 
 const fn proxy(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
@@ -519,6 +525,11 @@ fn nice(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
 
 fn queue(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     process(scope).queue_depth = number(args, "<number>", 1..=1 << 20)?;
+    Ok(())
+}
+
+fn coders(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    process(scope).coders = number(args, "<number>", 1..=1 << 20)?;
     Ok(())
 }
 

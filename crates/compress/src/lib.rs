@@ -48,6 +48,7 @@ pub mod policy;
 pub mod range;
 pub mod reason;
 pub mod settings;
+pub mod slots;
 pub mod sniff;
 pub mod spent;
 

@@ -81,6 +81,8 @@ named! {
         CpuBrake = "cpu-brake",
         /// The limit of memory is reached.
         BufferLimit = "buffer-limit",
+        /// The client's connection has as many coders as it may have (`tune.comp.coders`).
+        CoderLimit = "coder-limit",
     }
 }
 
@@ -171,6 +173,7 @@ impl Reason {
             Reason::RateBrake => (Limits, "maxcomprate is reached", None),
             Reason::CpuBrake => (Limits, "maxcompcpuusage is reached", None),
             Reason::BufferLimit => (Limits, "the memory for compression is used up", None),
+            Reason::CoderLimit => (Limits, "its connection has too many coders", None),
         };
         Advice { group, text, line }
     }

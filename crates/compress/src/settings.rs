@@ -161,6 +161,8 @@ pub struct Process {
     pub nice: u8,
     /// `tune.comp.queue`: jobs that may wait.
     pub queue_depth: usize,
+    /// `tune.comp.coders`: coders that a client's connection may have at a time.
+    pub coders: usize,
     /// The `engine` sections, by [`EngineId`].
     pub engines: Arc<[EngineSettings]>,
     /// `tune.comp.memory`: bytes of the memory of compressed bodies that proxies share; 0: none.
@@ -212,6 +214,7 @@ impl Default for Process {
             threads: None,
             nice: crate::offload::DEFAULT_NICE,
             queue_depth: crate::offload::DEFAULT_DEPTH,
+            coders: crate::slots::DEFAULT_CODERS,
             engines: Arc::default(),
             memory_bytes: crate::memory::DEFAULT_BYTES,
             etag: EtagMode::default(),

@@ -14,6 +14,7 @@ use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::rc::{Rc, Weak};
 use std::time::Instant;
+use terse_compress::slots::Slots;
 use terse_http::proxy_protocol::Announced;
 use terse_message::Protocol;
 use terse_sample::Store;
@@ -69,6 +70,8 @@ pub struct Session {
     pub effort: Option<Rc<Effort>>,
     /// Ends what its task serves.
     pub cancel: Rc<Cancel>,
+    /// Its slots for coders, once it has compressed a body.
+    coders: OnceCell<Rc<Slots>>,
     /// A number that no other session of this worker has.
     pub number: u64,
 }
@@ -138,8 +141,14 @@ impl Session {
             carried: Cell::new(None),
             effort: worker.plan.process.measures_tasks.then(Effort::new),
             cancel: Rc::default(),
+            coders: OnceCell::new(),
             number,
         })
+    }
+
+    /// The slots for its streams' coders.
+    pub fn coders(&self) -> &Rc<Slots> {
+        self.coders.get_or_init(|| Slots::new(self.worker.plan.process.compression.coders))
     }
 
     /// Both ends, as a new stream sees them.

@@ -84,6 +84,42 @@ fn a_coder_whose_receiver_takes_nothing_rests() {
 }
 
 #[test]
+fn a_coder_without_a_slot_keeps_nothing_between_two_pieces() {
+    for coding in [Coding::Gzip, Coding::Deflate, Coding::Zstd, Coding::Brotli] {
+        let (place, limit) = place(None, usize::MAX);
+        let slots = crate::slots::Slots::new(1);
+        let begin = || {
+            let mut compressor = Compressor::new(Plan { coding, level: Level(6) }, Some(9000), DEFAULT_COLLECT_BYTES, &place);
+            compressor.within(slots.clone(), None);
+            compressor
+        };
+        let (mut first, mut second, mut out) = (begin(), begin(), [Vec::new(), Vec::new()]);
+        let mut held = [0, 0];
+        for piece in text(9000).chunks(3000) {
+            for (at, compressor) in [&mut first, &mut second].into_iter().enumerate() {
+                let before = limit.used();
+                drop(compressor.feed(piece).unwrap());
+                let step = compressor.pause();
+                drive(compressor, step, &mut out[at]);
+                held[at] += limit.used().saturating_sub(before);
+            }
+        }
+        assert!(held[0] > 50_000 && held[1] < 1000, "{coding:?}: {held:?}");
+        for (compressor, out) in [&mut first, &mut second].into_iter().zip(&mut out) {
+            let step = compressor.finish();
+            drive(compressor, step, out);
+            // Each piece is a frame of its own.
+            let is_whole = match coding {
+                Coding::Zstd => terse_trial::decode::whole(terse_trial::Form::ZstdFrames, out) == text(9000),
+                _ => decode_whole(coding, out) == text(9000),
+            };
+            assert!(is_whole, "{coding:?}");
+        }
+        assert!(slots.has_room(), "{coding:?}: a body that has ended has no slot");
+    }
+}
+
+#[test]
 fn a_body_that_fits_is_compressed_as_a_whole() {
     let (place, limit) = place(None, 1 << 20);
     let body = text(132_000);

@@ -1,5 +1,6 @@
 //! How a response's body is compressed, beside what policy decides: under which conditions, by whom, and remembered where.
 
+use crate::exchange::Receiver;
 use crate::figures::CountedCoder;
 use crate::phase::prepare;
 use crate::phase::respond::Reply;
@@ -8,9 +9,10 @@ use crate::session::Session;
 use crate::settings::CompressionConditions;
 use crate::stream::Stream;
 use terse_compress::memory::Remembrance;
-use terse_compress::policy::Body;
+use terse_compress::policy::{Body, Decision, Verdict};
 use terse_compress::settings::MemoryPlace;
-use terse_compress::{Compressor, Effective, Load, Plan, Recall, decode, policy};
+use terse_compress::slots::Slot;
+use terse_compress::{Compressor, Effective, Load, Plan, Reason, Recall, decode, policy};
 use terse_message::Fields;
 use terse_sample::{Condition, Needs};
 
@@ -57,10 +59,38 @@ fn conditions(stream: &Stream, side: fn(&CompressionConditions) -> &Vec<Conditio
     all.into_iter().flatten().flat_map(side)
 }
 
+/// Takes a slot for the coder of a body that may last; where the client's connection has none left the body stays as it is. A body that is
+/// collected until it is whole takes none, unless its server pauses.
+pub fn admit(
+    verdict: Verdict,
+    down: &Receiver<'_>,
+    (known_bytes, decoded): (Option<u64>, bool),
+    settings: &Effective<'_>,
+    session: &Session,
+) -> (Verdict, Option<Slot>) {
+    let Decision::Compress(plan) = verdict.decision else { return (verdict, None) };
+    if plan.coding.is_identity() || !decoded && is_collected(down, known_bytes, settings.collect_bytes(plan.coding)) {
+        return (verdict, None);
+    }
+    match session.coders().take() {
+        None => (Verdict { decision: Decision::Pass(Reason::CoderLimit), ..verdict }, None),
+        slot => (verdict, slot),
+    }
+}
+
+/// Whether a body is known to be short enough to be collected: by its length, or since all of it is here.
+pub fn is_collected(from: &Receiver<'_>, known_bytes: Option<u64>, collect_bytes: usize) -> bool {
+    let most = collect_bytes as u64;
+    match known_bytes {
+        Some(bytes) => bytes <= most,
+        None => matches!(from.in_buffer(most.saturating_add(1)), (bytes, true) if bytes <= most),
+    }
+}
+
 /// The coder of a response's body. `private`: the response is one user's own.
 pub fn coder(
     stream: &mut Stream,
-    plan: Plan,
+    (plan, slot): (Plan, Option<Slot>),
     known_bytes: Option<u64>,
     private: bool,
     settings: &Effective<'_>,
@@ -68,6 +98,7 @@ pub fn coder(
 ) -> CountedCoder {
     let mut coder = Compressor::new(plan, known_bytes, settings.collect_bytes(plan.coding), &session.worker.workplace);
     coder.prefer(settings.engine());
+    coder.within(session.coders().clone(), slot);
     let backend = stream.facts.backend();
     match remembrance(plan, private, backend, settings, session) {
         Ok(remembrance) => coder.remember(remembrance),

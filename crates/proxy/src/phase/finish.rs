@@ -247,7 +247,7 @@ fn count_compression(counters: &terse_compress::Counters, facts: &Facts) {
         (None, Some(reason)) => {
             counters.count_passed(reason);
             // HAProxy's "bypassed" are the bytes that would have been compressed if there had been more time or memory.
-            if matches!(reason, Reason::RateBrake | Reason::CpuBrake | Reason::BufferLimit) {
+            if matches!(reason, Reason::RateBrake | Reason::CpuBrake | Reason::BufferLimit | Reason::CoderLimit) {
                 counters.count_bypassed(facts.figures.bytes_from_server.get());
             }
         }

@@ -166,9 +166,17 @@ async fn deliver(
         Some(ask) => decoding::response(stream, ask, reply.offer, &settings, &session)?,
         None => None,
     };
-    let verdict = match reply.offer {
-        Some(offer) => Some(decide(down, stream, offer, &settings, decoder.is_some()).await?),
-        None => None,
+    let known_bytes = match stream.response.body {
+        BodyLength::Exact(n) => Some(n),
+        _ => None,
+    };
+    let (verdict, slot) = match reply.offer {
+        Some(offer) => {
+            let verdict = decide(down, stream, offer, &settings, decoder.is_some()).await?;
+            let (verdict, slot) = coding::admit(verdict, down, (known_bytes, decoder.is_some()), &settings, &session);
+            (Some(verdict), slot)
+        }
+        None => (None, None),
     };
     let reason = verdict.and_then(|verdict| verdict.reason());
     let compression = match verdict.map(|v| v.decision) {
@@ -188,10 +196,6 @@ async fn deliver(
     };
     let hop = policy::hop(stream.facts.client_link(), body);
     stream.facts.hops.1 = Some(hop.layer);
-    let known_bytes = match stream.response.body {
-        BodyLength::Exact(n) => Some(n),
-        _ => None,
-    };
     if !after_rules(stream, &session) {
         return Err(spoiled(stream));
     }
@@ -235,11 +239,11 @@ async fn deliver(
     let sent = match compression {
         _ if unwanted => script::beside(stream, Box::pin(body::discard(down, sender)).as_mut()).await.map_err(broke),
         plan if let Some(decoder) = decoder => {
-            let coder = plan.map(|plan| coding::coder(stream, plan, None, private, &settings, &session));
+            let coder = plan.map(|plan| coding::coder(stream, (plan, slot), None, private, &settings, &session));
             Box::pin(decoded(down, sender, stream, decoder, coder)).await
         }
         Some(plan) => {
-            let coder = coding::coder(stream, plan, known_bytes, private, &settings, &session);
+            let coder = coding::coder(stream, (plan, slot), known_bytes, private, &settings, &session);
             Box::pin(compressed(down, sender, stream, coder)).await
         }
         None => {

@@ -14,11 +14,11 @@ use crate::phase::prepare::Exchange;
 use crate::phase::retry::FailureKind;
 use crate::phase::{coding, prepare, respond};
 use crate::server::ServerConnection;
+use crate::session::Session;
 use crate::settings::ConnectionMode;
 use crate::splice::Way;
 use crate::stream::Stream;
 use crate::tunnel::{self, Silence};
-use crate::worker::Worker;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::io;
@@ -206,7 +206,7 @@ pub async fn run(
             // A service is not served while nobody waits for its answer.
             let alone = stream.facts.by_service;
             let upload = Box::pin(async {
-                let sent = upload(&mut up, &mut to_server, plans, worker, way, &figures).await;
+                let sent = upload(&mut up, &mut to_server, plans, &session, way, &figures).await;
                 sending.whole.set(sent.is_ok());
                 server_peer.restart(timeouts.server);
                 match sent {
@@ -332,10 +332,13 @@ async fn decide(up: &mut Receiver<'_>, stream: &mut Stream, exchange_plan: &mut 
         };
     }
     if let Decision::Compress(chosen) = verdict.decision {
-        terse_compress::head::apply_request(&mut stream.request, chosen);
         let known_bytes = up.known_bytes().filter(|_| !decoded);
         let (collect_bytes, engine) = (settings.collect_bytes(chosen.coding), settings.engine());
-        *exchange_plan = Some(CodePlan { chosen, known_bytes, collect_bytes, engine });
+        let lasts = decoded || !coding::is_collected(up, known_bytes, collect_bytes);
+        if !lasts || session.coders().has_room() {
+            terse_compress::head::apply_request(&mut stream.request, chosen);
+            *exchange_plan = Some(CodePlan { chosen, known_bytes, collect_bytes, engine, lasts });
+        }
     }
 }
 
@@ -346,6 +349,8 @@ pub struct CodePlan {
     known_bytes: Option<u64>,
     collect_bytes: usize,
     engine: Option<EngineId>,
+    /// Whether its coder may last, and so takes a slot.
+    lasts: bool,
 }
 
 /// Sends the request's body as it comes.
@@ -353,13 +358,16 @@ async fn upload(
     up: &mut Receiver<'_>,
     sender: &mut Sender<'_>,
     (decode, code): (Option<DecodePlan>, Option<CodePlan>),
-    worker: &Worker,
+    session: &Session,
     way: Way,
     figures: &Figures,
 ) -> Result<(), Upload> {
-    let mut coder = code.map(|CodePlan { chosen, known_bytes, collect_bytes, engine }| {
+    let worker = &session.worker;
+    let mut coder = code.map(|CodePlan { chosen, known_bytes, collect_bytes, engine, lasts }| {
         let mut coder = Compressor::new(chosen, known_bytes, collect_bytes, &worker.workplace);
         coder.prefer(engine);
+        let slots = session.coders();
+        coder.within(slots.clone(), lasts.then(|| slots.take()).flatten());
         coder
     });
     let moved = match (decode, &mut coder) {

@@ -4,6 +4,7 @@
 
 mod browser;
 mod client;
+mod coders;
 mod exchange;
 mod floods;
 mod life;
