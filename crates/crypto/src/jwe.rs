@@ -350,7 +350,7 @@ mod tests {
         let mut bench = Bench::new();
         bench.set("txn.t", WRAPPED);
         bench.set("txn.secret", SECRET);
-        bench.set("txn.jwk", &format!(r#"{{"kty":"oct","k":"{SECRET}"}}"#));
+        bench.set("txn.jwk", format!(r#"{{"kty":"oct","k":"{SECRET}"}}"#));
         bench.set("txn.other", r#"{"kty":"oct","k":"AAAAAAAAAAAAAAAAAAAAAA"}"#);
         for (expression, expected) in [
             (format!("jwt_decrypt_secret({SECRET})"), "Live long and prosper."),
@@ -390,7 +390,7 @@ mod tests {
         let mut bench = Bench::new();
         bench.file("k.pem", key.private_key_to_pem_pkcs8().unwrap());
         let content = |bench: &mut Bench, content_key: &[u8]| {
-            bench.set("txn.t", &token(content_key));
+            bench.set("txn.t", token(content_key));
             bench.eval("var(txn.t),jwt_decrypt_cert(k.pem)")
         };
         assert_eq!(content(&mut bench, &[1; 16]).as_deref(), Some(""));
@@ -425,11 +425,11 @@ mod tests {
             (&format!("{least}{factors}}}"), ""),
             (&whole[..whole.len() - 20], ""),
         ] {
-            bench.set("txn.t", &token(&[1; 16]));
+            bench.set("txn.t", token(&[1; 16]));
             bench.set("txn.jwk", jwk);
             assert_eq!(bench.eval("var(txn.t),jwt_decrypt_jwk(txn.jwk)").as_deref(), Some(expected), "{jwk}");
         }
-        bench.set("txn.t", &token(&[1; 16]).replacen(".", ".AA", 1));
+        bench.set("txn.t", token(&[1; 16]).replacen(".", ".AA", 1));
         assert_eq!(bench.eval("var(txn.t),jwt_decrypt_cert(k.pem)").as_deref(), Some(""));
     }
 

@@ -315,7 +315,7 @@ mod tests {
         }
         // A file that one expression names may be named by a variable of another.
         bench.set("txn.file", "rsa.pem");
-        bench.set("txn.token", &sign(&rsa, Hash::Sha256, Some(Padding::PKCS1)));
+        bench.set("txn.token", sign(&rsa, Hash::Sha256, Some(Padding::PKCS1)));
         assert_eq!(bench.eval("var(txn.token),jwt_verify(RS256,txn.file)").as_deref(), Some("1"));
         for (wrong, said) in [
             ("jwt_verify(RS257,rsa.pem)", "'RS257'"),
@@ -350,13 +350,13 @@ mod tests {
             let reason = bench.refuses(&format!("str(x),jwt_verify(txn.alg,{argument})"));
             assert!(reason.contains(said), "{argument}: {reason}");
         }
-        bench.set("txn.token", &coded("none.crt"));
+        bench.set("txn.token", coded("none.crt"));
         assert_eq!(bench.eval("var(txn.token),jwt_verify(txn.alg,none.crt)").as_deref(), Some("-2"));
         bench.set("txn.token", "x");
         bench.eval("var(txn.token),jwt_verify(RS256,rsa.pem)");
         bench.eval("var(txn.token),jwt_decrypt_cert(private)");
         for (named, expected) in [("secret", "1"), ("rsa.pem", "-2"), ("private", "-2"), (&*public, "-2")] {
-            bench.set("txn.token", &coded(named));
+            bench.set("txn.token", coded(named));
             bench.set("txn.key", named);
             for arguments in ["txn.alg,txn.key", "HS256,txn.key"] {
                 let found = bench.eval(&format!("var(txn.token),jwt_verify({arguments})"));
@@ -371,7 +371,7 @@ mod tests {
         let mut mac = <Hmac<sha2::Sha512> as KeyInit>::new_from_slice(b"the secret").unwrap();
         mac.update(SIGNED.as_bytes());
         let code = base64::encode(&mac.finalize().into_bytes(), base64::URL);
-        bench.set("txn.token", &format!("{SIGNED}.{}", String::from_utf8_lossy(&code)));
+        bench.set("txn.token", format!("{SIGNED}.{}", String::from_utf8_lossy(&code)));
         bench.set("txn.alg", "HS512");
         for (arguments, expected) in
             [("HS512,'the secret'", "1"), ("txn.alg,'the secret'", "1"), ("HS512,x", "0"), ("HS256,'the secret'", "0")]
