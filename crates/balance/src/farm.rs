@@ -531,6 +531,50 @@ mod tests {
         }
     }
 
+    /// Each server of a consistent hash has at most so much of the mean; what a key's own has no room for goes to the next one.
+    #[test]
+    fn a_key_moves_on_from_a_server_that_has_its_share() {
+        let equal: String = (1..5).map(|n| format!("server srv{n} 10.0.0.{n}:80\n")).collect();
+        let unequal = "server a 10.0.0.1:80 weight 10\nserver b 10.0.0.2:80 weight 30\n";
+        let mut owners = std::collections::HashSet::new();
+        for target in ["/a", "/b", "/c", "/d", "/e", "/f"] {
+            for (factor, most) in
+                [("", 40), ("hash-balance-factor 101", 11), ("hash-balance-factor 150", 15), ("hash-balance-factor 200", 20)]
+            {
+                let farm = farm(&format!("balance uri\nhash-type consistent\n{factor}\n{equal}"));
+                let own = server_of(&farm, target);
+                let claims = claims_of(&farm, target, 40);
+                let on = |server: usize| claims.iter().filter(|claim| claim.server().index() == server).count();
+                assert!((0..4).all(|server| on(server) <= most), "{factor}: {:?}", [0, 1, 2, 3].map(on));
+                assert!(on(own) + 1 >= most, "{factor}: {:?}, {own} is the key's own", [0, 1, 2, 3].map(on));
+                drop(claims);
+                assert_eq!(server_of(&farm, target), own, "{factor}: its own again");
+            }
+            let farm = farm(&format!("balance uri\nhash-type consistent\nhash-balance-factor 150\n{unequal}"));
+            let own = server_of(&farm, target);
+            let claims = claims_of(&farm, target, 80);
+            let on_a = claims.iter().filter(|claim| claim.server().index() == 0).count();
+            owners.insert(own);
+            // A quarter of all, and half as much again; all would fit on the other one.
+            let expected = if own == 0 { 29..=30 } else { 0..=0 };
+            assert!(expected.contains(&on_a), "{target}: {on_a} of 80 where {own} is the key's own");
+        }
+        assert_eq!(owners.len(), 2, "keys of both servers");
+    }
+
+    /// So many requests with one target.
+    fn claims_of(farm: &Farm, target: &str, count: usize) -> Vec<Claim> {
+        let mut request = Request::default();
+        request.set_method(b"GET");
+        request.set_target(target.as_bytes());
+        let key = Key { request: Some(&request), ..Key::default() };
+        let claim = || match farm.claim(Want::Any { key, avoided: &[] }) {
+            Grant::Now(claim) => claim,
+            other => panic!("{other:?}"),
+        };
+        (0..count).map(|_| claim()).collect()
+    }
+
     #[test]
     fn random_draws_spread() {
         let farm = four("balance random");

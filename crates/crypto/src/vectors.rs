@@ -100,9 +100,11 @@ fn a_public_key_is_no_secret() {
             assert_eq!(verdict.as_deref(), Some("-2"), "{arguments}");
         }
         // A certificate is no secret, either, whatever its name.
-        let verdict = bench.eval("var(txn.token),jwt_verify_cert(txn.alg,txn.file)");
-        assert_eq!(verdict.as_deref(), Some("-2"));
         bench.set("txn.text", secret);
+        for arguments in ["txn.alg,txn.file", "txn.alg,txn.text"] {
+            let verdict = bench.eval(&format!("var(txn.token),jwt_verify_cert({arguments})"));
+            assert_eq!(verdict.as_deref(), Some("-2"), "{arguments}");
+        }
         if secret.starts_with(b"-----") {
             assert_eq!(bench.eval("var(txn.token),jwt_verify(HS256,txn.text)").as_deref(), Some("-2"));
         }
@@ -190,5 +192,30 @@ fn compressed_and_critical_ones_are_refused() {
         let content = symm::encrypt_aead(cipher, &secret, Some(&[7; 12]), header.as_bytes(), b"told", &mut tag).unwrap();
         let token = [header, String::new(), url(&[7; 12]), url(&content), url(&tag)].join(".");
         assert_eq!(decrypted(&mut bench, &token, "direct"), [expected, expected], "{more}");
+    }
+}
+
+/// The name of an algorithm says how long its secret is (RFC 7518 section 4.7).
+#[test]
+fn secrets_of_another_length_are_refused() {
+    let mut bench = Bench::new();
+    for (algorithm, bytes, expected) in
+        [("A128GCMKW", 16, "told"), ("A128GCMKW", 32, ""), ("A192GCMKW", 32, ""), ("A256GCMKW", 32, "told"), ("A256GCMKW", 16, "")]
+    {
+        let (secret, content_key, nonce) = (vec![5; bytes], [6; 16], [7; 12]);
+        let sealed = |cipher, key: &[u8], further: &[u8], text: &[u8]| {
+            let mut tag = [0; 16];
+            let sealed = symm::encrypt_aead(cipher, key, Some(&nonce), further, text, &mut tag).unwrap();
+            (url(&sealed), url(&tag))
+        };
+        let cipher = if bytes == 16 { symm::Cipher::aes_128_gcm() } else { symm::Cipher::aes_256_gcm() };
+        let (wrapped, tag) = sealed(cipher, &secret, b"", &content_key);
+        let iv = url(&nonce);
+        let header = url(format!(r#"{{"alg":"{algorithm}","enc":"A128GCM","iv":"{iv}","tag":"{tag}"}}"#).as_bytes());
+        let (content, tag) = sealed(symm::Cipher::aes_128_gcm(), &content_key, header.as_bytes(), b"told");
+        bench.set("txn.token", [header, wrapped, iv, content, tag].join("."));
+        bench.set("txn.secret", url(&secret));
+        let found = bench.eval("var(txn.token),jwt_decrypt_secret(txn.secret)");
+        assert_eq!(found.as_deref(), Some(expected), "{algorithm} with {bytes} bytes");
     }
 }

@@ -99,3 +99,29 @@ fn groups_of_both_kinds_of_line() {
     assert_eq!((groups(b"ann"), groups(b"joe")), ("admins readers".to_owned(), "readers".to_owned()));
     assert!(!list.add_group("admins", vec![]));
 }
+
+/// The first line of a name holds, whatever the next ones say, and each list has names of its own.
+#[test]
+fn names_that_stand_twice_are_told() {
+    use terse_config::{Environment, Loader, Settings, Severity, Source};
+    let text = "userlist l\n group g users joe\n user joe insecure-password a groups g\n user joe insecure-password b\n group g users ann\n\
+                userlist m\n user joe insecure-password c\n group g\n";
+    let loader = Loader { tables: vec![super::KEYWORDS], environment: Environment::default() };
+    let (mut config, said) = loader.load(&[Source { name: "test".into(), bytes: text.into() }], Settings::default());
+    let said: Vec<_> = said.iter().map(|d| (d.severity, d.place.as_ref().map_or(0, |place| place.line), &*d.reason)).collect();
+    assert_eq!(
+        said,
+        [
+            (Severity::Warning, 4, "'user' : ignores this line: there is a user 'joe' already"),
+            (Severity::Warning, 5, "'group' : ignores this line: there is a group 'g' already"),
+        ]
+    );
+    let lists = config.shared.entry::<terse_sample::Registry>().own::<UserLists>();
+    let world = Moment::default();
+    for (list, right) in [("l", "a"), ("m", "c")] {
+        let joe = lists.list(list).user(b"joe").unwrap();
+        for password in ["a", "b", "c"] {
+            assert_eq!(joe.has_password(password.as_bytes(), &world), password == right, "{list}: {password}");
+        }
+    }
+}

@@ -248,6 +248,33 @@ mod tests {
         }
     }
 
+    /// Blanks behind a size are taken, as RFC 9112 section 7.1.1 has it; what stands behind them is an extension or a fault.
+    #[test]
+    fn blanks_behind_a_size() {
+        for line in ["5 ", "5\t", "5 \t ", "5 ;a=b", "5\t;\tx", "5; a b", "5 ;a\t\"b c\" ", "5;"] {
+            let body = format!("{line}\r\nhello\r\n0{}\r\n\r\n", &line[1..]);
+            for piece in [1, 2, 3, body.len()] {
+                let (data, trailers, used) = decode(body.as_bytes(), piece).unwrap_or_else(|fault| panic!("{line:?}: {fault:?}"));
+                assert_eq!((&data[..], &trailers[..], used), (&b"hello"[..], &b""[..], body.len()), "{line:?} by {piece}");
+            }
+        }
+        for (line, why) in [
+            ("5 5", Malformed::ChunkSize),
+            ("5 \t5", Malformed::ChunkSize),
+            ("5\u{b}", Malformed::ChunkSize),
+            ("5 \u{b}", Malformed::ChunkSize),
+            (" 5", Malformed::ChunkSize),
+            ("\t5", Malformed::ChunkSize),
+            ("5 \n", Malformed::LineEnd),
+            ("5 \0", Malformed::LineEnd),
+            ("5 ;\0", Malformed::LineEnd),
+            ("5 \r5", Malformed::LineEnd),
+        ] {
+            let body = format!("{line}\r\nhello\r\n0\r\n\r\n");
+            assert_eq!(decode(body.as_bytes(), 64).unwrap_err(), why, "{line:?}");
+        }
+    }
+
     #[test]
     fn data_may_go_another_way() {
         let mut decoder = ChunkDecoder::default();
