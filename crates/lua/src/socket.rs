@@ -241,7 +241,11 @@ impl Pump {
         let _ = poll_fn(|cx| pump.poll(cx)).await;
         let rest = async {
             poll_fn(|cx| pump.secured.poll_flush(cx)).await?;
-            poll_fn(|cx| pump.secured.poll_shutdown(cx)).await
+            poll_fn(|cx| pump.secured.poll_shutdown(cx)).await?;
+            // Bytes that nothing reads would make a reset of the close, which can overtake what was sent last.
+            pump.is_deaf = true;
+            while poll_fn(|cx| pump.poll_down(cx)).await? {}
+            Ok::<(), io::Error>(())
         };
         let _ = tokio::time::timeout(Duration::from_millis(PATIENCE_MS), rest).await;
     }
@@ -257,48 +261,38 @@ impl Pump {
     }
 
     /// A step towards the script; false at the end.
-    fn poll_down(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<bool>> {
-        if self.is_deaf {
-            return Ok(Poll::Pending);
-        }
+    fn poll_down(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let (bytes, at) = &mut self.down;
-        if *at < bytes.len() {
+        if *at < bytes.len() && !self.is_deaf {
             return match self.plain.try_write(&bytes[*at..]) {
                 Ok(n) => {
                     *at += n;
-                    Ok(Poll::Ready(true))
+                    Poll::Ready(Ok(true))
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => stepped(self.plain.poll_write_ready(cx)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.plain.poll_write_ready(cx).map_ok(|()| true),
                 Err(_) => {
                     self.is_deaf = true;
-                    Ok(Poll::Pending)
+                    Poll::Ready(Ok(true))
                 }
             };
         }
         bytes.resize(PIECE, 0);
         *at = PIECE;
-        match self.secured.poll_read(cx, bytes) {
-            Poll::Ready(read) => {
-                let n = read?;
-                bytes.truncate(n);
-                *at = 0;
-                Ok(Poll::Ready(n > 0))
-            }
-            Poll::Pending => Ok(Poll::Pending),
-        }
+        self.secured.poll_read(cx, bytes).map_ok(|n| {
+            bytes.truncate(n);
+            *at = 0;
+            n > 0
+        })
     }
 
     /// A step towards the server; false at the end.
-    fn poll_up(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<bool>> {
+    fn poll_up(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let (bytes, at) = &mut self.up;
         if *at < bytes.len() {
-            return match self.secured.poll_write(cx, &[IoSlice::new(&bytes[*at..])]) {
-                Poll::Ready(written) => {
-                    *at += written?;
-                    Ok(Poll::Ready(true))
-                }
-                Poll::Pending => Ok(Poll::Pending),
-            };
+            return self.secured.poll_write(cx, &[IoSlice::new(&bytes[*at..])]).map_ok(|n| {
+                *at += n;
+                true
+            });
         }
         // Bytes that TLS holds go, whenever there is room.
         let _ = self.secured.poll_flush(cx)?;
@@ -308,19 +302,11 @@ impl Pump {
             Ok(n) => {
                 bytes.truncate(n);
                 *at = 0;
-                Ok(Poll::Ready(n > 0))
+                Poll::Ready(Ok(n > 0))
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => stepped(self.plain.poll_read_ready(cx)),
-            Err(error) => Err(error),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => self.plain.poll_read_ready(cx).map_ok(|()| true),
+            Err(error) => Poll::Ready(Err(error)),
         }
-    }
-}
-
-/// The readiness of a socket is a step.
-fn stepped(ready: Poll<io::Result<()>>) -> io::Result<Poll<bool>> {
-    match ready {
-        Poll::Ready(ready) => ready.map(|()| Poll::Ready(true)),
-        Poll::Pending => Ok(Poll::Pending),
     }
 }
 
