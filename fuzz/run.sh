@@ -9,7 +9,7 @@ set -eu
 cd "$(dirname "$0")"
 seconds=$1
 shift
-[ $# -gt 0 ] || set -- ceb config_parser connection decode_body decode_br decode_deflate decode_gzip decode_zstd deflate engine_protocol expressions h1_codec h2_connection \
+[ $# -gt 0 ] || set -- ceb config_parser connection decode_body decode_br decode_deflate decode_gzip decode_zstd deflate dictionary_fields engine_protocol expressions h1_codec h2_connection \
     h2_hpack proxy_protocol records unpack verify zlib_api zlib_inflate
 host=$(rustc -vV | sed -n 's/^host: //p')
 RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

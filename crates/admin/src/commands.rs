@@ -13,6 +13,7 @@ mod cookie;
 mod counters;
 mod debug;
 mod decompression;
+mod dictionary;
 mod engines;
 mod errors;
 mod events;
@@ -49,6 +50,7 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     cache::COMMANDS,
     compression::COMMANDS,
     decompression::COMMANDS,
+    dictionary::COMMANDS,
     conversation::COMMANDS,
     cookie::COMMANDS,
     counters::COMMANDS,

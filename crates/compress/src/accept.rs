@@ -90,6 +90,13 @@ impl Admission {
     pub fn admits(&self, coding: Coding) -> bool {
         self.present && self.weights.complete() && self.weights.of(coding) > 0
     }
+
+    /// Whether the client wants a coding no less than another one that it would get, and than plain bytes.
+    pub(crate) fn prefers(&self, coding: Coding, other: Option<Coding>) -> bool {
+        let weight = self.weights.of(coding);
+        let least = other.filter(|other| !other.is_identity()).map_or(0, |other| self.weights.of(other));
+        self.admits(coding) && weight >= least && self.weights.identity.is_none_or(|identity| weight >= identity)
+    }
 }
 
 /// Weights in thousandths, as far as they were named.
@@ -133,7 +140,8 @@ impl Weights {
     }
 
     fn of(&self, coding: Coding) -> u16 {
-        self.codings[coding as usize].or(self.others).unwrap_or(0)
+        let others = self.others.filter(|_| !coding.has_dictionary());
+        self.codings[coding as usize].or(others).unwrap_or(0)
     }
 
     fn best(&self, offered: impl Iterator<Item = Coding> + Clone) -> Result<Coding, Reason> {

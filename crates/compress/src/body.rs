@@ -29,7 +29,7 @@
 //! what it was counted with along.
 
 use crate::budget::Budget;
-use crate::coder::{Coder, CoderFault, Engine, Flush, Keep, Pool};
+use crate::coder::{Coder, CoderFault, Engine, Flush, Keep, Pool, dcz};
 use crate::coding::Level;
 use crate::collected::Collected;
 use crate::engine::EngineId;
@@ -42,6 +42,7 @@ use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use terse_dictionary::Dictionary;
 
 /// Bytes of a body held for work on the whole of it, unless `compression collect` says otherwise. Larger ones win little: a bitmap
 /// of 7.3 MB at level 6 comes out 4 % smaller in one piece than streamed, and a script's bytes beyond 32 KB see no further back.
@@ -140,6 +141,8 @@ pub struct Compressor {
     /// The slots for coders that last, where they are limited, and its own.
     slots: Option<Rc<Slots>>,
     slot: Option<Slot>,
+    /// What the body is coded with, where its coding needs one.
+    dictionary: Option<Arc<Dictionary>>,
 }
 
 enum State {
@@ -165,12 +168,25 @@ impl Compressor {
     /// A compressor; `known_bytes` is the body's length where the head says it, `collect_bytes` that of
     /// [`crate::Effective::collect_bytes`].
     pub fn new(plan: Plan, known_bytes: Option<u64>, collect_bytes: usize, place: &Arc<Workplace>) -> Compressor {
+        Compressor::with_dictionary(plan, None, known_bytes, collect_bytes, place)
+    }
+
+    /// The same with a dictionary, which a plan whose coding [needs one](crate::Coding::has_dictionary) must have.
+    pub fn with_dictionary(
+        plan: Plan,
+        dictionary: Option<Arc<Dictionary>>,
+        known_bytes: Option<u64>,
+        collect_bytes: usize,
+        place: &Arc<Workplace>,
+    ) -> Compressor {
         let engine = Engine::of(plan.coding);
         // What passes unchanged, or is known to be too large, is not collected.
         let fits = known_bytes.is_none_or(|bytes| bytes <= collect_bytes as u64) && !plan.coding.is_identity();
         let state = match fits {
             true => State::Collecting(Collected::Own(Vec::new())),
-            false => State::Streaming((engine.stream)(plan.level, known_bytes, &place.pool)),
+            false => {
+                State::Streaming(new_coder(engine, plan.level, dictionary.as_ref(), Length::of_stream(known_bytes), &place.pool))
+            }
         };
         let known_bytes = known_bytes.and_then(|bytes| usize::try_from(bytes).ok());
         let collect_bytes = known_bytes.unwrap_or(collect_bytes).min(collect_bytes);
@@ -192,6 +208,7 @@ impl Compressor {
             known_bytes,
             slots: None,
             slot: None,
+            dictionary,
         }
     }
 
@@ -280,6 +297,11 @@ impl Compressor {
         match std::mem::replace(&mut self.state, State::Broken) {
             State::Collecting(body) => {
                 let Some(body) = self.find(body) else { return Ok(Step::Done) };
+                if let Some(dictionary) = &self.dictionary {
+                    let length = Length::Exact(body.len() as u64);
+                    let coder = new_coder(self.engine, self.plan.level, Some(dictionary), length, &self.place.pool);
+                    return self.push_owned(coder, body, Flush::Finish);
+                }
                 self.enters(body.len());
                 let ns = self.engine.body_ns(self.plan.level, &body);
                 if self.is_short(ns) && !self.is_for_engine(body.len()) {
@@ -466,7 +488,15 @@ impl Compressor {
         if self.slot.is_none() {
             self.slot = self.slots.as_ref().and_then(Slots::take);
         }
-        (self.engine.stream)(self.plan.level, self.known_bytes.map(|bytes| bytes as u64), &self.place.pool)
+        let length = Length::of_stream(self.known_bytes.map(|bytes| bytes as u64));
+        new_coder(self.engine, self.plan.level, self.dictionary.as_ref(), length, &self.place.pool)
+    }
+
+    /// About how long it takes to push so many bytes, with what has to be read of the dictionary before the first of them.
+    fn push_ns(&self, coder: &dyn Coder, bytes: usize) -> u64 {
+        let before = self.dictionary.as_ref().filter(|_| coder.memory() == 0 && self.bytes_out == 0);
+        let dictionary_ns = before.map_or(0, |dictionary| dcz::PRIME_NS * dictionary.bytes().len() as u64);
+        self.engine.stream_ns(self.plan.level, bytes).saturating_add(dictionary_ns)
     }
 
     /// Whether work of that length is done in place, and at one go.
@@ -533,7 +563,7 @@ impl Compressor {
     fn push(&mut self, mut coder: Box<dyn Coder>, input: &[u8], flush: Flush) -> Result<Step, Fault> {
         // Where there is no queue a turn's bytes are coded at one go all the same.
         let stays = self.place.queue.is_none() && input.len() <= TURN_BYTES;
-        if !stays && !self.is_short(self.engine.stream_ns(self.plan.level, input.len())) {
+        if !stays && !self.is_short(self.push_ns(&*coder, input.len())) {
             return self.push_owned(coder, Collected::Own(input.to_vec()), flush);
         }
         self.enters(input.len());
@@ -553,7 +583,7 @@ impl Compressor {
 
     fn push_owned(&mut self, mut coder: Box<dyn Coder>, input: Collected, flush: Flush) -> Result<Step, Fault> {
         self.enters(input.len());
-        let ns = self.engine.stream_ns(self.plan.level, input.len());
+        let ns = self.push_ns(&*coder, input.len());
         let flush = self.brake(&mut *coder, flush);
         let (flush, lighten) = self.economy(&*coder, input.memory(), flush);
         self.pending = flush == Flush::None;
@@ -677,6 +707,42 @@ impl Compressor {
             self.place.budget.give(less);
             self.held -= less;
         }
+    }
+}
+
+/// What is known of a body's length when its coder is made.
+#[derive(Clone, Copy)]
+enum Length {
+    /// Nothing.
+    Unknown,
+    /// What its head says: fewer bytes may come.
+    Said(u64),
+    /// All of it is there.
+    Exact(u64),
+}
+
+impl Length {
+    fn of_stream(said: Option<u64>) -> Length {
+        said.map_or(Length::Unknown, Length::Said)
+    }
+}
+
+/// The incremental coder of a body.
+fn new_coder(
+    engine: &Engine,
+    level: Level,
+    dictionary: Option<&Arc<Dictionary>>,
+    length: Length,
+    pool: &Arc<Pool>,
+) -> Box<dyn Coder> {
+    let (bytes, is_exact) = match length {
+        Length::Unknown => (None, false),
+        Length::Said(bytes) => (Some(bytes), false),
+        Length::Exact(bytes) => (Some(bytes), true),
+    };
+    match dictionary {
+        Some(dictionary) if engine.coding.has_dictionary() => Box::new(dcz::Stream::new(level, bytes, is_exact, dictionary, pool)),
+        _ => (engine.stream)(level, bytes, pool),
     }
 }
 

@@ -6,6 +6,7 @@
 //! [`ENGINES`] has one entry for each coding: who adds a coding adds one here and one in [`crate::coding::CODINGS`].
 
 mod brotli;
+pub(crate) mod dcz;
 mod deflate;
 pub mod fast;
 mod frame;
@@ -13,6 +14,7 @@ mod identity;
 pub mod names;
 mod parts;
 mod pool;
+mod primed;
 mod stream;
 mod whole;
 mod zstd;
@@ -166,6 +168,16 @@ pub const ENGINES: &[Engine] = &[
         parts: |_, _, _| None,
         stream_cost_ns: &[0],
         whole_cost_ns: &[0],
+        quick_cost_ns: |_, _| None,
+    },
+    // Its coder needs a dictionary, which these faces have no place for: dcz::stream makes it.
+    Engine {
+        coding: Coding::Dcz,
+        stream: |_, _, _| Box::new(dcz::Lacking),
+        whole: |_, _, _, _| Err(CoderFault),
+        parts: |_, _, _| None,
+        stream_cost_ns: zstd::COST_NS,
+        whole_cost_ns: zstd::COST_NS,
         quick_cost_ns: |_, _| None,
     },
 ];

@@ -16,6 +16,9 @@ pub enum Coding {
     Brotli,
     /// `identity`: the bytes pass through the compressor unchanged, without a length. For debugging, as with HAProxy.
     Identity,
+    /// `dcz` (RFC 9842): zstd with a dictionary that the client has. No line of the configuration names it, and `*` does not mean it:
+    /// [`crate::policy::offer`] chooses it where the client has one of ours.
+    Dcz,
 }
 
 /// How hard a coder tries. Its meaning is the coding's: zlib's 1 to 9 for the deflate family, zstd's 1 to 19, brotli's 0 to 9.
@@ -49,6 +52,7 @@ pub const CODINGS: &[Entry] = &[
     entry(Coding::Zstd, "zstd", "zstd", 1..=19, 6),
     entry(Coding::Brotli, "br", "br", 0..=9, 6),
     entry(Coding::Identity, "identity", "", 0..=0, 0),
+    entry(Coding::Dcz, "dcz", "dcz", 1..=19, 6),
 ];
 
 const fn zlibs(coding: Coding, word: &'static str, token: &'static str) -> Entry {
@@ -73,7 +77,17 @@ impl Coding {
 
     /// The coding that the configuration means by a word.
     pub fn of_word(word: &str) -> Option<Coding> {
-        CODINGS.iter().find(|entry| entry.word == word).map(|entry| entry.coding)
+        Coding::ordinary().find(|coding| coding.word() == word)
+    }
+
+    /// The codings that need nothing beside the body.
+    pub fn ordinary() -> impl Iterator<Item = Coding> {
+        CODINGS.iter().map(|entry| entry.coding).filter(|coding| !coding.has_dictionary())
+    }
+
+    /// Whether it needs a dictionary.
+    pub const fn has_dictionary(self) -> bool {
+        matches!(self, Coding::Dcz)
     }
 
     /// The configuration's word; also what the sample fetch `res.comp_algo` returns.
@@ -107,7 +121,7 @@ mod tests {
     fn the_table_is_in_the_order_of_the_enum() {
         for (i, entry) in CODINGS.iter().enumerate() {
             assert_eq!(entry.coding as usize, i);
-            assert_eq!(Coding::of_word(entry.word), Some(entry.coding));
+            assert_eq!(Coding::of_word(entry.word), Some(entry.coding).filter(|coding| !coding.has_dictionary()));
         }
     }
 

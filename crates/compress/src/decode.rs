@@ -123,14 +123,14 @@ impl Flaw {
     }
 }
 
-/// A decoder of a coding; none for `identity`, and when there is no memory for its state.
+/// A decoder of a coding; none for `identity` and `dcz`, and when there is no memory for its state.
 pub fn decoder(coding: Coding) -> Option<Box<dyn Decoder>> {
     Some(match coding {
         Coding::Gzip => Box::new(gzip::Gzip::new()),
         Coding::Deflate | Coding::RawDeflate => Box::new(deflate::Deflate::new()),
         Coding::Zstd => Box::new(zstd::Zstd::new()?),
         Coding::Brotli => Box::new(brotli::Brotli::new()),
-        Coding::Identity => return None,
+        Coding::Identity | Coding::Dcz => return None,
     })
 }
 

@@ -98,7 +98,7 @@ impl Wrapper {
         match coding {
             Coding::Gzip => Some(Wrapper::Gzip),
             Coding::Deflate | Coding::RawDeflate => Some(Wrapper::Zlib),
-            Coding::Zstd | Coding::Brotli | Coding::Identity => None,
+            Coding::Zstd | Coding::Brotli | Coding::Identity | Coding::Dcz => None,
         }
     }
 }

@@ -2,6 +2,21 @@
 
 use crate::coding::{CODINGS, Coding};
 
+/// What a representation of ours is: a coding, and for `dcz` the first bytes of the dictionary's hash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Form {
+    /// The coding; `identity` where a coding of the server's was undone.
+    pub coding: Coding,
+    /// The first bytes of the hash of the dictionary; none where the coding has none.
+    pub dictionary: Option<[u8; 8]>,
+}
+
+impl From<Coding> for Form {
+    fn from(coding: Coding) -> Form {
+        Form { coding, dictionary: None }
+    }
+}
+
 /// One entity tag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tag<'a> {
@@ -49,23 +64,45 @@ impl<'a> Tag<'a> {
     /// The tag of the server's representation in another coding: `W/"x;terse=gzip"` for `"x"`, `W/"x;terse=w-gzip"` for `W/"x"`. The mark
     /// is long enough that no server's own tag ends in it; a suffix of another kind, such as Apache's `-gzip`, is never taken for it. A
     /// mark that is there already makes room.
-    pub fn with_coding(&self, coding: Coding) -> Vec<u8> {
+    /// Behind `dcz` stand 16 digits of the dictionary's hash: `W/"x;terse=dcz-0123456789abcdef"`.
+    pub fn with_form(&self, form: impl Into<Form>) -> Vec<u8> {
+        let form = form.into();
         let server = self.marked().map_or(*self, |mark| mark.server);
         let weak = if server.weak { WEAK } else { b"" };
-        let opaque = [server.opaque, MARK, weak, coding.word().as_bytes()].concat();
+        let mut opaque = [server.opaque, MARK, weak, form.coding.word().as_bytes()].concat();
+        if let Some(dictionary) = form.dictionary {
+            opaque.extend_from_slice(format!("-{:016x}", u64::from_be_bytes(dictionary)).as_bytes());
+        }
         let mut out = Vec::with_capacity(opaque.len() + 4);
         Tag { weak: true, opaque: &opaque }.write(&mut out);
         out
     }
 
-    /// What [`Tag::with_coding`] has put into it. A client that has lost the `W/` is understood all the same.
+    /// What [`Tag::with_form`] has put into it. A client that has lost the `W/` is understood all the same.
     pub fn marked(&self) -> Option<Marked<'a>> {
         let at = memchr::memmem::rfind(self.opaque, MARK)?;
         let word = &self.opaque[at + MARK.len()..];
         let name = word.strip_prefix(WEAK).unwrap_or(word);
-        let entry = CODINGS.iter().find(|entry| entry.word.as_bytes() == name)?;
-        Some(Marked { server: Tag { weak: name.len() < word.len(), opaque: &self.opaque[..at] }, coding: entry.coding })
+        let entry = CODINGS
+            .iter()
+            .find(|entry| name.starts_with(entry.word.as_bytes()) && is_end(&name[entry.word.len()..], entry.coding))?;
+        let dictionary = digits(&name[entry.word.len()..]);
+        let server = Tag { weak: name.len() < word.len(), opaque: &self.opaque[..at] };
+        Some(Marked { server, form: Form { coding: entry.coding, dictionary } })
     }
+}
+
+/// Whether what follows a coding's word is what must follow it.
+fn is_end(rest: &[u8], coding: Coding) -> bool {
+    if coding.has_dictionary() { digits(rest).is_some() } else { rest.is_empty() }
+}
+
+/// The bytes of a hash in `-0123456789abcdef`.
+fn digits(text: &[u8]) -> Option<[u8; 8]> {
+    let digits = text.strip_prefix(b"-").filter(|digits| digits.len() == 16)?;
+    let is_digit = |digit: &u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+    let digits = std::str::from_utf8(digits).ok().filter(|text| text.as_bytes().iter().all(is_digit))?;
+    u64::from_str_radix(digits, 16).ok().map(u64::to_be_bytes)
 }
 
 /// What a tag of ours is made of.
@@ -73,8 +110,8 @@ impl<'a> Tag<'a> {
 pub struct Marked<'a> {
     /// The server's tag.
     pub server: Tag<'a>,
-    /// The coding that its representation has here; `identity` where a coding of the server's was undone.
-    pub coding: Coding,
+    /// What its representation is here.
+    pub form: Form,
 }
 
 const MARK: &[u8] = b";terse=";
@@ -169,13 +206,31 @@ mod tests {
             (b"\"\"", Coding::Brotli, b"W/\";terse=br\""),
         ] {
             let server = Tag::parse(server).unwrap();
-            assert_eq!(server.with_coding(coding), ours);
+            assert_eq!(server.with_form(coding), ours);
             let tag = Tag::parse(ours).unwrap();
-            assert_eq!(tag.marked(), Some(Marked { server, coding }));
+            assert_eq!(tag.marked(), Some(Marked { server, form: coding.into() }));
             assert_eq!(tag.strong().marked(), tag.marked(), "the W/ was lost on the way");
-            assert_eq!(tag.with_coding(coding), ours, "one mark is enough");
+            assert_eq!(tag.with_form(coding), ours, "one mark is enough");
         }
-        for foreign in [&b"\"x-gzip\""[..], b"W/\"x-gzip\"", b"W/\"x;terse=\"", b"W/\"x;terse=w-\"", b"\"x;terse=zip\""] {
+        let form = Form { coding: Coding::Dcz, dictionary: Some([0, 1, 2, 3, 0xab, 0xcd, 0xef, 0xff]) };
+        for (server, ours) in
+            [(&b"\"x\""[..], &b"W/\"x;terse=dcz-00010203abcdefff\""[..]), (b"W/\"x\"", b"W/\"x;terse=w-dcz-00010203abcdefff\"")]
+        {
+            let server = Tag::parse(server).unwrap();
+            assert_eq!(server.with_form(form), ours);
+            assert_eq!(Tag::parse(ours).unwrap().marked(), Some(Marked { server, form }));
+        }
+        for foreign in [
+            &b"\"x-gzip\""[..],
+            b"W/\"x-gzip\"",
+            b"W/\"x;terse=\"",
+            b"W/\"x;terse=w-\"",
+            b"\"x;terse=zip\"",
+            b"\"x;terse=dcz\"",
+            b"\"x;terse=dcz-0123456789ABCDEF\"",
+            b"\"x;terse=dcz-1\"",
+            b"\"x;terse=gzip-0123456789abcdef\"",
+        ] {
             assert_eq!(Tag::parse(foreign).unwrap().marked(), None);
         }
     }

@@ -12,7 +12,7 @@
 //! resource, not the answer's body (section 8.8). Trailer does not name what goes from trailers.
 
 use crate::coding::Coding;
-use crate::etag::{Tag, Tags};
+use crate::etag::{Form, Tag, Tags};
 use crate::policy::{Decision, Offer, Plan, Verdict};
 use crate::range::EtagMode;
 use crate::settings::Effective;
@@ -46,7 +46,7 @@ pub fn apply(response: &mut Response, offer: &Offer, verdict: &Verdict, settings
     // HAProxy says so of what it compresses, and of nothing else.
     let is_told = !settings.process().as_haproxy || !matches!(verdict.decision, Decision::Pass(_));
     if verdict.varies && settings.vary() && is_told {
-        add_vary(&mut response.fields);
+        tell_choice(&mut response.fields, offer);
     }
 }
 
@@ -69,7 +69,7 @@ fn compress(fields: &mut Fields, plan: Plan, offer: &Offer, settings: &Effective
     fields.remove_known(Known::AcceptRanges);
     let Some((i, value)) = tag_of(fields).filter(|_| offer.method.reads()) else { return };
     if let Some(tag) = Tag::parse(&value) {
-        fields.replace(i, &ours(&tag, plan.coding, settings.etag()));
+        fields.replace(i, &ours(&tag, offer.form(plan.coding), settings.etag()));
     }
 }
 
@@ -104,9 +104,9 @@ fn is_digest(name: &[u8]) -> bool {
 }
 
 /// The tag of a representation of ours.
-pub(crate) fn ours(tag: &Tag<'_>, coding: Coding, mode: EtagMode) -> Vec<u8> {
+pub(crate) fn ours(tag: &Tag<'_>, form: impl Into<Form>, mode: EtagMode) -> Vec<u8> {
     match mode {
-        EtagMode::Suffix => tag.with_coding(coding),
+        EtagMode::Suffix => tag.with_form(form),
         EtagMode::Weaken => {
             let mut out = Vec::with_capacity(tag.opaque.len() + 4);
             tag.weakened().write(&mut out);
@@ -124,10 +124,10 @@ pub(crate) fn tag_of(fields: &Fields) -> Option<(usize, Vec<u8>)> {
 /// A 304: the client may have stored one of ours. `varies`: the 200 would say so.
 fn renew(fields: &mut Fields, offer: &Offer, varies: bool, settings: &Effective<'_>) {
     drop_digests(fields);
-    let sent = offer.coded().filter(|_| varies);
+    let sent = offer.coded().filter(|_| varies).map(|coding| offer.form(coding));
     let held = tag_of(fields).and_then(|(i, value)| {
         let asked = offer.if_none_match.as_deref().unwrap_or_default();
-        held_tag(&value, asked, sent, settings.etag(), |coding| offer.takes(coding)).map(|tag| (i, tag))
+        held_tag(&value, asked, sent, settings.etag(), |form| offer.takes(form)).map(|tag| (i, tag))
     });
     let holds_ours = held.is_some();
     if let Some((i, tag)) = held {
@@ -139,7 +139,7 @@ fn renew(fields: &mut Fields, offer: &Offer, varies: bool, settings: &Effective<
         fields.remove_known(Known::ContentLength);
     }
     if settings.vary() && holds_ours {
-        add_vary(fields);
+        tell_choice(fields, offer);
     }
 }
 
@@ -148,17 +148,17 @@ fn renew(fields: &mut Fields, offer: &Offer, varies: bool, settings: &Effective<
 pub(crate) fn held_tag(
     value: &[u8],
     asked: &[u8],
-    sent: Option<Coding>,
+    sent: Option<Form>,
     mode: EtagMode,
-    takes: impl Fn(Coding) -> bool,
+    takes: impl Fn(Form) -> bool,
 ) -> Option<Vec<u8>> {
     let tag = Tag::parse(value)?;
     let server = tag.marked().map_or(tag, |mark| mark.server);
     if Tags::of(asked).next().is_none() {
-        return sent.map(|coding| ours(&server, coding, mode));
+        return sent.map(|form| ours(&server, form, mode));
     }
-    let same = |tag: &Tag<'_>| tag.marked().is_some_and(|mark| mark.server.opaque == server.opaque && takes(mark.coding));
-    let preferred = |tag: &Tag<'_>| same(tag) && tag.marked().map(|mark| mark.coding) == sent;
+    let same = |tag: &Tag<'_>| tag.marked().is_some_and(|mark| mark.server.opaque == server.opaque && takes(mark.form));
+    let preferred = |tag: &Tag<'_>| same(tag) && tag.marked().map(|mark| mark.form) == sent;
     if let Some(held) = Tags::of(asked).find(preferred).or_else(|| Tags::of(asked).find(same)) {
         let mut out = Vec::with_capacity(held.opaque.len() + 4);
         held.weakened().write(&mut out);
@@ -176,19 +176,33 @@ fn part(fields: &mut Fields) {
     }
 }
 
-/// Adds Accept-Encoding to Vary, to the last of its fields, unless it or `*` is there.
+/// Says in Vary which fields of the request a representation was chosen by.
+fn tell_choice(fields: &mut Fields, offer: &Offer) {
+    add_vary(fields);
+    if offer.reads_dictionaries() {
+        add_to_vary(fields, Known::AvailableDictionary.name().as_bytes());
+    }
+}
+
+/// Adds Accept-Encoding to Vary.
 pub(crate) fn add_vary(fields: &mut Fields) {
-    let named = |element: &[u8]| element == b"*" || element.eq_ignore_ascii_case(b"Accept-Encoding");
+    add_to_vary(fields, b"Accept-Encoding");
+}
+
+/// Adds a name to Vary, to the last of its fields, unless it or `*` is there.
+fn add_to_vary(fields: &mut Fields, added: &[u8]) {
+    let named = |element: &[u8]| element == b"*" || element.eq_ignore_ascii_case(added);
     if fields.every(Known::Vary).flat_map(list::elements).any(named) {
         return;
     }
     let name = Known::Vary.name().as_bytes();
     let last = fields.positions(name).next_back().and_then(|i| Some((i, fields.at(i)?.1.to_vec())));
     match last {
-        None => fields.push(name, b"Accept-Encoding"),
-        Some((i, value)) if value.trim_ascii().is_empty() => fields.replace(i, b"Accept-Encoding"),
+        None => fields.push(name, added),
+        Some((i, value)) if value.trim_ascii().is_empty() => fields.replace(i, added),
         Some((i, mut value)) => {
-            value.extend_from_slice(b",Accept-Encoding");
+            value.push(b',');
+            value.extend_from_slice(added);
             fields.replace(i, &value);
         }
     }

@@ -1,6 +1,6 @@
 //! The configuration's words: HAProxy's `compression`, its filters and its tuning, and what nginx's gzip options need beside them.
 
-use crate::coding::{CODINGS, Coding, Level};
+use crate::coding::{Coding, Level};
 use crate::memory::Memory;
 use crate::policy::Mode;
 use crate::range::EtagMode;
@@ -212,9 +212,10 @@ fn coding(args: &mut Args<'_>) -> Result<Coding, Fault> {
     Coding::of_word(word).ok_or_else(|| {
         let fault = args.fault(format!("'{word}' is not a supported algorithm"));
         match meant(word) {
+            _ if terse_dictionary::is_coding(word.as_bytes()) => fault.hint("'compression dictionary' brings dcz"),
             Some(meant) => fault.hint(format!("did you mean '{meant}'?")),
             None => {
-                let known: Vec<_> = CODINGS.iter().map(|entry| entry.word).collect();
+                let known: Vec<_> = Coding::ordinary().map(Coding::word).collect();
                 fault.hint(format!("one of {}", known.join(", ")))
             }
         }
@@ -319,8 +320,8 @@ fn one_filter(scope: &mut Scope<'_>, pick: fn(&mut Directions) -> &mut bool) -> 
 
 fn level(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     if args.accept("auto") {
-        let with_levels = CODINGS.iter().filter(|entry| !entry.coding.is_identity());
-        with_levels.for_each(|entry| section(scope).levels[entry.coding as usize] = Some(LevelWord::Auto));
+        let with_levels = Coding::ordinary().filter(|coding| !coding.is_identity());
+        with_levels.for_each(|coding| section(scope).levels[coding as usize] = Some(LevelWord::Auto));
         return Ok(());
     }
     let coding = coding(args)?;

@@ -35,6 +35,7 @@ pub mod counters;
 mod date;
 pub mod decode;
 pub mod device;
+pub mod dictionary;
 pub mod engine;
 pub mod etag;
 pub mod head;

@@ -51,6 +51,11 @@ impl Owner {
     pub fn new(key: &[u8; 32], name: &str) -> Owner {
         Owner(*blake3::keyed_hash(key, name.as_bytes()).as_bytes())
     }
+
+    /// The same for forms that were made with a dictionary: their names are others with each.
+    pub(crate) fn with_dictionary(&self, dictionary: &terse_dictionary::Hash) -> Owner {
+        Owner(*blake3::keyed_hash(&self.0, &dictionary.0).as_bytes())
+    }
 }
 
 /// A body's name: the keyed BLAKE3 hash of its bytes.

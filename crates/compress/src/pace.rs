@@ -83,7 +83,8 @@ const ALLOWED_NS: [[u64; 4]; 3] = [[15, 40, 60, 100], [10, 20, 40, 70], [10, 15,
 
 /// The levels of each coding that are worth their time, in the order of [`Coding`], and the most for bodies of the first row: above that,
 /// a twentieth of the time and more wins them a few bytes of a thousand.
-const RUNGS: [(&[u8], u8); 6] = [DEFLATE, DEFLATE, DEFLATE, (&[1, 3, 4, 6, 9], 6), (&[0, 2, 3, 4, 5, 9], 5), (&[0], 0)];
+const RUNGS: [(&[u8], u8); 7] = [DEFLATE, DEFLATE, DEFLATE, ZSTD, (&[0, 2, 3, 4, 5, 9], 5), (&[0], 0), ZSTD];
+const ZSTD: (&[u8], u8) = (&[1, 3, 4, 6, 9], 6);
 const DEFLATE: (&[u8], u8) = (&[1, 3, 6, 9], 5);
 
 #[cfg(test)]

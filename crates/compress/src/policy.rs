@@ -16,7 +16,7 @@ mod response;
 pub use hop::{Body, Hop, Layer, Link, Mode, hop};
 pub use offer::{Offer, offer};
 pub use request::{decide_request, look_request};
-pub use response::{decide, look};
+pub use response::{decide, look, usage};
 
 pub use facts::is_coded;
 pub(crate) use facts::{agent_is_broken, codings, forbids_transform, is_grpc};

@@ -34,9 +34,8 @@
 //! in If-None-Match from a client that does not take all of our codings it goes, and with the last of them If-Modified-Since, which was
 //! void beside it; and a range with it goes.
 
-use crate::coding::Coding;
 use crate::decode::Ask;
-use crate::etag::{Tag, Tags};
+use crate::etag::{Form, Tag, Tags};
 use crate::policy::{Method, Offer};
 use terse_message::{BodyLength, Fields, Known, Request};
 
@@ -60,7 +59,7 @@ pub fn guard(request: &mut Request, offer: Option<&Offer>, ask: Option<&Ask>, mo
     }
     let method = Method::of(request);
     let takes =
-        |coding| offer.is_none_or(|offer| offer.takes(coding)) && ask.is_none_or(|ask| offer.is_some() || ask.takes(coding));
+        |form: Form| offer.is_none_or(|offer| offer.takes(form)) && ask.is_none_or(|ask| offer.is_some() || ask.takes(form.coding));
     let takes_all = offer.is_none_or(|offer| offer.takes_all);
     let fields = &mut request.fields;
     let sent_ours = offer.is_some_and(|offer| offer.coded().is_some());
@@ -141,7 +140,7 @@ enum WeakTags {
 }
 
 /// Makes the server's tags of ours again, in a field that lists tags; marked ones only where the client can use what they name.
-fn restore(fields: &mut Fields, field: Known, weak: WeakTags, usable: impl Fn(Coding) -> bool) {
+fn restore(fields: &mut Fields, field: Known, weak: WeakTags, usable: impl Fn(Form) -> bool) {
     if !fields.has(field) {
         return;
     }
@@ -156,7 +155,7 @@ fn restore(fields: &mut Fields, field: Known, weak: WeakTags, usable: impl Fn(Co
     let (mut edited, mut any) = (false, false);
     for tag in tags.by_ref() {
         any = true;
-        match tag.marked().filter(|mark| usable(mark.coding)) {
+        match tag.marked().filter(|mark| usable(mark.form)) {
             Some(mark) => {
                 edited = true;
                 keep(mark.server);

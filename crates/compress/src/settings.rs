@@ -5,6 +5,7 @@
 
 use crate::coding::{CODINGS, Coding, Level};
 use crate::device::Wrapper;
+use crate::dictionary;
 use crate::engine::{Choice, EngineId, EngineSettings};
 use crate::memory::Memory;
 use crate::pace::{self, Pace};
@@ -52,6 +53,8 @@ pub struct Compression {
     pub engine: Option<Choice>,
     /// `memory ...`.
     pub memory: Option<MemoryLine>,
+    /// `dictionary ...`.
+    pub dictionary: Option<dictionary::Line>,
 }
 
 /// What `compression on` and `compression off` say.
@@ -251,6 +254,12 @@ impl Setting for Process {
     }
 }
 
+/// A dictionary that is larger wants level 6.
+const LARGE_DICTIONARY: usize = 512 << 10;
+
+/// Bytes of a body held for work on the whole of it, where a dictionary is used: a whole body states its length, and can be remembered.
+const DICTIONARY_COLLECT_BYTES: usize = 4 << 20;
+
 /// The codings of `compression on`, best first.
 pub const ON_CODINGS: [Coding; 3] = [Coding::Zstd, Coding::Brotli, Coding::Gzip];
 
@@ -397,6 +406,23 @@ impl<'a> Effective<'a> {
         }
     }
 
+    /// The level with a dictionary of so many bytes: that of zstd, and no less than what such a dictionary is worth. Nothing where there is
+    /// no time for it.
+    ///
+    /// At level 3 a script of 1.4 MB came out at 36 % of brotli's level 5, at 6 at 4 %; one of 640 KB at level 1 at 122 %.
+    pub fn dictionary_level(&self, dictionary: usize, bytes: Option<u64>, pace: Pace) -> Option<Level> {
+        let least = if dictionary > LARGE_DICTIONARY { Level(6) } else { Level(3) };
+        let level = self.level(Coding::Zstd, bytes, pace);
+        let is_capped = self.process.max_level.is_some_and(|most| Level(most) < least);
+        let is_rushed = pace == Pace::Rushed && level < least;
+        (!is_capped && !is_rushed).then(|| level.max(least))
+    }
+
+    /// The dictionaries of the proxy, if it has any.
+    pub fn dictionary(&self) -> Option<&'a dictionary::Line> {
+        self.first(|c| c.dictionary.as_ref()).filter(|line| !line.names.is_empty())
+    }
+
     /// What is said about a coding's level.
     pub fn level_word(&self, coding: Coding) -> Option<LevelWord> {
         self.first(|c| c.levels[coding as usize])
@@ -457,7 +483,8 @@ impl<'a> Effective<'a> {
             Some(Choice::Found { largest, .. }) => Wrapper::of(coding).map(|_| (*largest).max(crate::body::DEFAULT_COLLECT_BYTES)),
             _ => None,
         };
-        self.first(|c| c.collect_bytes).or_else(engine).unwrap_or(crate::body::DEFAULT_COLLECT_BYTES)
+        let usual = if coding.has_dictionary() { DICTIONARY_COLLECT_BYTES } else { crate::body::DEFAULT_COLLECT_BYTES };
+        self.first(|c| c.collect_bytes).or_else(engine).unwrap_or(usual)
     }
 
     /// The engine for whole bodies, if it is not software.

@@ -45,6 +45,8 @@ pub enum SectionKind {
     HealthCheck = 32768,
     /// `peers`: processes that share stick tables.
     Peers = 65536,
+    /// `dictionary`: bytes that clients hold, for compression.
+    Dictionary = 131_072,
 }
 
 /// A set of kinds of section.
@@ -94,6 +96,8 @@ impl Sections {
     pub const HEALTH_CHECK: Sections = Sections(32768);
     /// `peers`.
     pub const PEERS: Sections = Sections(65536);
+    /// `dictionary`.
+    pub const DICTIONARY: Sections = Sections(131_072);
 
     /// The kinds in the set, in the manual's order.
     pub fn kinds(self) -> impl Iterator<Item = SectionKind> {
@@ -120,7 +124,7 @@ impl fmt::Display for Sections {
 
 impl SectionKind {
     /// All kinds, in the manual's order.
-    pub const ALL: [SectionKind; 17] = [
+    pub const ALL: [SectionKind; 18] = [
         SectionKind::Global,
         SectionKind::Defaults,
         SectionKind::Frontend,
@@ -132,6 +136,7 @@ impl SectionKind {
         SectionKind::LogProfile,
         SectionKind::UserList,
         SectionKind::Engine,
+        SectionKind::Dictionary,
         SectionKind::FcgiApp,
         SectionKind::Resolvers,
         SectionKind::Cache,
@@ -159,6 +164,7 @@ impl SectionKind {
             SectionKind::LogProfile => "log-profile",
             SectionKind::UserList => "userlist",
             SectionKind::Engine => "engine",
+            SectionKind::Dictionary => "dictionary",
             SectionKind::FcgiApp => "fcgi-app",
             SectionKind::Resolvers => "resolvers",
             SectionKind::Cache => "cache",

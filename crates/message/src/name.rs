@@ -69,8 +69,8 @@ static PLACES: [Known; 64] = {
     places
 };
 
-const LENGTH: usize = 9;
-const FIRST: usize = 20;
+const LENGTH: usize = 62;
+const FIRST: usize = 15;
 
 const fn letters<const N: usize>(text: &str) -> [u8; N] {
     let mut letters = [0; N];
@@ -122,6 +122,7 @@ known! {
     AcceptEncoding = "Accept-Encoding",
     AcceptRanges = "Accept-Ranges",
     Authorization = "Authorization",
+    AvailableDictionary = "Available-Dictionary",
     CacheControl = "Cache-Control",
     Connection = "Connection",
     ContentDigest = "Content-Digest",

@@ -25,7 +25,9 @@ use std::sync::Arc;
 use std::time::Instant;
 use terse_balance::{CookieFound, CookieSent, Server};
 use terse_compress::decode::counters::Outcome;
+use terse_compress::dictionary::Usage;
 use terse_compress::{Coding, Layer, Link, Reason};
+use terse_dictionary::Dictionary;
 use terse_message::{Abort, Malformed, Persistence, Version};
 use terse_sample::Env;
 use terse_tls::Secured;
@@ -84,6 +86,10 @@ pub struct Facts {
     pub queue_positions: (u32, u32),
     /// Why the answer was not compressed.
     pub compression: Option<Reason>,
+    /// Whether the response refers to a dictionary, or why not; nothing where there are none.
+    pub dictionary: Option<Usage>,
+    /// The dictionary that it refers to.
+    pub used_dictionary: Option<Arc<Dictionary>>,
     /// How it was compressed.
     pub coding: Option<Coding>,
     /// Who compresses the response on its way from the server, and on its way to the client.
@@ -241,6 +247,8 @@ impl Facts {
             redispatched: false,
             queue_positions: (0, 0),
             compression: None,
+            dictionary: None,
+            used_dictionary: None,
             coding: None,
             hops: (None, None),
             request_captures: Slots::default(),
@@ -280,14 +288,15 @@ impl Facts {
 
     /// The hop to the client, as its connection and the frontend have it.
     pub fn client_link(&self) -> Link {
-        let compresses = self.session.tls().is_some_and(Secured::compresses_records);
-        Link { compresses, mode: self.frontend().hop }
+        let tls = self.session.tls();
+        Link { compresses: tls.is_some_and(Secured::compresses_records), mode: self.frontend().hop, is_secure: tls.is_some() }
     }
 
     /// The hop to the server.
     pub fn server_link(&self) -> Link {
-        let compresses = self.server_tls.as_deref().is_some_and(Secured::compresses_records);
-        Link { compresses, mode: self.backend().map_or_else(Default::default, |backend| backend.hop) }
+        let tls = self.server_tls.as_deref();
+        let mode = self.backend().map_or_else(Default::default, |backend| backend.hop);
+        Link { compresses: tls.is_some_and(Secured::compresses_records), mode, is_secure: tls.is_some() }
     }
 
     /// The stream's identifier (`unique-id-format`), written when it is first asked for and the same from then on.

@@ -38,6 +38,7 @@ use terse_balance::table::Table;
 use terse_compress::Mode as HopMode;
 use terse_compress::counters::Rate;
 use terse_compress::decode::Decompression;
+use terse_compress::dictionary::Stock;
 use terse_compress::memory::Owner;
 use terse_compress::{Compression, Limit, Memory, Within};
 use terse_config::Place;
@@ -106,6 +107,8 @@ pub struct Plan {
     pub bodies: Option<Arc<Memory>>,
     /// Types of answers that went as they were.
     pub types: Types,
+    /// Dictionaries of compression, in the order of their sections.
+    pub dictionaries: Stock,
     /// Caches of responses, in the order of their sections.
     pub caches: Vec<Arc<Cache>>,
     /// The names of disabled backends, of which nothing else is known.

@@ -153,6 +153,12 @@ pub trait PatternFiles: Send + Sync {
     /// The bytes of a file; an error is the reason why there are none.
     fn read(&self, name: &str) -> Result<Vec<u8>, String>;
 
+    /// The same of a file that has at most so many bytes.
+    fn read_at_most(&self, name: &str, most: u64) -> Result<Vec<u8>, String> {
+        let bytes = self.read(name)?;
+        if bytes.len() as u64 > most { Err(format!("it has more than {most} bytes")) } else { Ok(bytes) }
+    }
+
     /// The address of a host that a pattern of `ip` names; `None` where names are not looked up.
     fn resolve(&self, _host: &str) -> Option<Ipv4Addr> {
         None

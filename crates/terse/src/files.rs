@@ -56,6 +56,10 @@ impl PatternFiles for Disk {
         bounded(name, FILE_BYTES).map_err(|reason| format!("failed to open file '{name}' : {reason}"))
     }
 
+    fn read_at_most(&self, name: &str, most: u64) -> Result<Vec<u8>, String> {
+        bounded(name, most)
+    }
+
     fn resolve(&self, host: &str) -> Option<Ipv4Addr> {
         // The system's look-up takes a port with the name.
         let addresses = (host, 0).to_socket_addrs().ok()?;

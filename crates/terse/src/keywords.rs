@@ -32,6 +32,7 @@ pub fn tables() -> Vec<&'static [Keyword]> {
         terse_sample::KEYWORDS,
     ]);
     tables.push(terse_compress::engine::KEYWORDS);
+    tables.push(terse_compress::dictionary::KEYWORDS);
     tables
 }
 

@@ -20,7 +20,7 @@ pub fn all() -> impl Iterator<Item = Name> {
     codings.into_iter().map(|coding| {
         let (stream, whole) = match coding {
             Coding::Gzip | Coding::Deflate | Coding::RawDeflate => (streams(), deflate()),
-            Coding::Zstd => (zstd(), zstd()),
+            Coding::Zstd | Coding::Dcz => (zstd(), zstd()),
             Coding::Brotli => (brotli(), brotli()),
             Coding::Identity => ("none".into(), "none".into()),
         };

@@ -35,13 +35,13 @@ use zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective, Strategy}
 pub(super) const COST_NS: &[u16] = &[9, 9, 11, 11, 14, 18, 21, 36, 36, 48, 48, 160, 200, 400, 450, 500, 600, 800, 1150, 1500];
 
 /// Bytes of a stream's state, by level, its buffers included: what the library itself says, rounded up.
-const STREAM_BYTES: &[usize] = &[
+pub(super) const STREAM_BYTES: &[usize] = &[
     1_130_000, 1_130_000, 1_340_000, 1_870_000, 3_210_000, 2_400_000, 2_400_000, 2_400_000, 2_400_000, 2_400_000, 2_400_000,
     2_400_000, 2_400_000, 3_210_000, 3_210_000, 3_210_000, 3_360_000, 3_360_000, 4_020_000, 4_020_000,
 ];
 
 /// Bytes of the state of a large whole body, by level, its buffers included: of one that is larger than the library's largest window.
-const PARTS_BYTES: &[usize] = &[
+pub(super) const PARTS_BYTES: &[usize] = &[
     1_400_000, 1_400_000, 2_100_000, 3_700_000, 5_000_000, 5_500_000, 5_500_000, 8_200_000, 8_200_000, 15_500_000, 26_000_000,
     26_000_000, 47_000_000, 38_600_000, 55_400_000, 72_100_000, 38_700_000, 59_700_000, 60_300_000, 93_900_000,
 ];
@@ -50,7 +50,7 @@ const PARTS_BYTES: &[usize] = &[
 const SHORT_PARTS_FROM: u8 = 13;
 
 /// A stream's window: 256 KB; 1 MB where the body is known to be longer, which leaves 1 % fewer bytes of a megabyte in 0.95 of the time.
-const WINDOW_LOG: u32 = 18;
+pub(super) const WINDOW_LOG: u32 = 18;
 const LONG_WINDOW_LOG: u32 = 20;
 /// What such a window takes more: the window, and a copy of it.
 const LONG_WINDOW_BYTES: usize = 2 * ((1 << LONG_WINDOW_LOG) - (1 << WINDOW_LOG));
@@ -297,7 +297,7 @@ fn state(pool: &Pool, level: Level, window_log: Option<u32>) -> Result<CCtx<'sta
 }
 
 /// Pushes all of `input` through a state.
-fn compress(state: &mut CCtx<'_>, input: &[u8], out: &mut Vec<u8>, flush: Flush) -> Result<(), CoderFault> {
+pub(super) fn compress(state: &mut CCtx<'_>, input: &[u8], out: &mut Vec<u8>, flush: Flush) -> Result<(), CoderFault> {
     let directive = match flush {
         Flush::None => ZSTD_EndDirective::ZSTD_e_continue,
         Flush::Sync => ZSTD_EndDirective::ZSTD_e_flush,

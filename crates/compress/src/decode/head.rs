@@ -113,7 +113,7 @@ fn renew(fields: &mut Fields, ask: &Ask, mode: EtagMode) {
         return;
     }
     let asked = ask.if_none_match.as_deref().unwrap_or_default();
-    let held = tag_of(fields).and_then(|(i, value)| Some((i, held_tag(&value, asked, None, mode, |coding| ask.takes(coding))?)));
+    let held = tag_of(fields).and_then(|(i, value)| Some((i, held_tag(&value, asked, None, mode, |form| ask.takes(form.coding))?)));
     let holds_ours = held.is_some();
     if let Some((i, tag)) = held {
         fields.replace(i, &tag);

@@ -3,7 +3,7 @@
 use super::reason::Reason;
 use super::settings::{Effective, Responses};
 use crate::accept::Admission;
-use crate::coding::{CODINGS, Coding};
+use crate::coding::Coding;
 use crate::policy::{Method, codings, forbids_transform, is_grpc};
 use crate::range;
 use terse_message::{BodyLength, Fields, Known, Request, Response};
@@ -65,7 +65,7 @@ pub fn ask(request: &Request, settings: &Effective<'_>) -> Option<Box<Ask>> {
     let fields = &request.fields;
     let admission = Admission::read(fields.every(Known::AcceptEncoding));
     let method = Method::of(request);
-    let takes_all = CODINGS.iter().filter(|entry| !entry.coding.is_identity()).all(|entry| admission.admits(entry.coding));
+    let takes_all = Coding::ordinary().filter(|coding| !coding.is_identity()).all(|coding| admission.admits(coding));
     let tags: Vec<&[u8]> = fields.every(Known::IfNoneMatch).collect();
     Some(Box::new(Ask {
         joins: method == Method::Get && range::may_join(fields, !takes_all),
@@ -195,7 +195,7 @@ impl Members {
         let mut members = Members { codings: [None; MAX_MEMBERS], count: 0 };
         for name in codings(fields) {
             let slot = members.codings.get_mut(members.count).ok_or(Reason::TooManyCodings)?;
-            *slot = CODINGS.iter().map(|entry| entry.coding).find(|coding| coding.is_named(name));
+            *slot = Coding::ordinary().find(|coding| coding.is_named(name));
             members.count += 1;
         }
         if members.count == 0 { Err(Reason::NotCoded) } else { Ok(members) }

@@ -67,7 +67,7 @@ fn best(coding: Coding) -> Level {
         Coding::Zstd => 16,
         Coding::Brotli => 11,
         Coding::Gzip | Coding::Deflate | Coding::RawDeflate => 10,
-        Coding::Identity => 0,
+        Coding::Identity | Coding::Dcz => 0,
     })
 }
 

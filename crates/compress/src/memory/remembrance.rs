@@ -50,6 +50,12 @@ impl Remembrance {
         }
     }
 
+    /// The same for forms that are made with a dictionary. Better ones are not tried for: whoever tries has none.
+    #[must_use]
+    pub fn with_dictionary(self, owner: &Owner, dictionary: &terse_dictionary::Hash) -> Remembrance {
+        Remembrance { naming: Naming::new(owner.with_dictionary(dictionary)), raiser: None, ..self }
+    }
+
     /// Lets better forms be tried for, up to that level: there is time for it.
     #[must_use]
     pub fn with_raiser(self, raiser: Arc<Raiser>, most: Level) -> Remembrance {

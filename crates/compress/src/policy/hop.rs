@@ -27,6 +27,8 @@ pub struct Link {
     pub compresses: bool,
     /// What the configuration says of it.
     pub mode: Mode,
+    /// It has TLS of ours.
+    pub is_secure: bool,
 }
 
 /// `http-compression`: of a frontend about the hop to clients, of a backend about that to servers.

@@ -4,6 +4,8 @@ use super::facts::has_directive;
 use super::{Link, Verdict, agent_is_broken, forbids_transform};
 use crate::accept::{self, Admission};
 use crate::coding::Coding;
+use crate::dictionary::{self, Offered};
+use crate::etag::Form;
 use crate::reason::Reason;
 use crate::settings::Effective;
 use terse_message::{Known, Request, Response, Version};
@@ -31,6 +33,8 @@ pub struct Offer {
     pub(crate) has_if_range: bool,
     /// If-None-Match as the client sent it, for what a 304 says.
     pub(crate) if_none_match: Option<Box<[u8]>>,
+    /// What it says of dictionaries; nothing where there are none.
+    dictionary: Option<Box<Offered>>,
 }
 
 /// Methods, as far as compression cares.
@@ -64,12 +68,31 @@ impl Method {
 impl Offer {
     /// The coding that changes bytes, if the client would get one.
     pub fn coded(&self) -> Option<Coding> {
-        self.want.ok().filter(|coding| !coding.is_identity())
+        let with_dictionary = self.dictionary().and_then(Offered::dictionary).map(|_| Coding::Dcz);
+        with_dictionary.or(self.want.ok().filter(|coding| !coding.is_identity()))
     }
 
-    /// Whether the client can use a representation of ours in that coding.
-    pub(crate) fn takes(&self, coding: Coding) -> bool {
-        coding.is_identity() || self.admission.as_ref().is_some_and(|admission| admission.admits(coding))
+    /// What it says of dictionaries; nothing where there are none.
+    pub fn dictionary(&self) -> Option<&Offered> {
+        self.dictionary.as_deref()
+    }
+
+    /// Whether the choice of an answer hangs on the client's dictionary.
+    pub(crate) fn reads_dictionaries(&self) -> bool {
+        self.dictionary().is_some_and(Offered::varies)
+    }
+
+    /// What a body is for this client in that coding.
+    pub(crate) fn form(&self, coding: Coding) -> Form {
+        let dictionary = self.dictionary().and_then(Offered::dictionary).filter(|_| coding.has_dictionary());
+        Form { coding, dictionary: dictionary.map(|dictionary| dictionary.hash().short()) }
+    }
+
+    /// Whether the client can use a representation of ours of that form: of what was made with a dictionary, if it has that one.
+    pub(crate) fn takes(&self, form: Form) -> bool {
+        let coding = form.coding;
+        coding.is_identity()
+            || self.form(coding) == form && self.admission.as_ref().is_some_and(|admission| admission.admits(coding))
     }
 
     /// Notes whether the response to GET, which is here already, is compressed for some client: for what its 304 says.
@@ -93,11 +116,17 @@ pub fn offer(request: &Request, link: Link, settings: &Effective<'_>) -> Offer {
     let configured = configured(settings);
     let allowed = configured.and_then(|()| client_allows(request, link, settings));
     let may_hold_ours = configured.is_ok() && settings.response_codings().iter().any(|coding| !coding.is_identity());
+    let read = |line| dictionary::read(request, line, link.is_secure, &acceptance.admission, acceptance.choice.ok());
+    let dictionary = settings.dictionary().filter(|_| may_hold_ours).map(|line| match allowed {
+        Ok(()) => Box::new(read(line)),
+        Err(_) => Box::new(read(line).declined()),
+    });
     Offer {
         want: allowed.and(acceptance.choice),
         version: request.version,
         may_hold_ours,
-        takes_all: acceptance.takes_all,
+        // Without marks in tags nobody knows which dictionary was used.
+        takes_all: acceptance.takes_all && dictionary.is_none(),
         admission: allowed.is_ok().then_some(acceptance.admission),
         is_coded_for_some: None,
         method: Method::of(request),
@@ -105,6 +134,7 @@ pub fn offer(request: &Request, link: Link, settings: &Effective<'_>) -> Offer {
         authorized: fields.has(Known::Authorization),
         has_if_range: fields.has(Known::IfRange),
         if_none_match: may_hold_ours.then(|| joined(fields.every(Known::IfNoneMatch))).flatten(),
+        dictionary,
     }
 }
 

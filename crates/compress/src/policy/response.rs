@@ -3,6 +3,8 @@
 use super::facts::{forbids_transform, has_directive, has_prefix, is_coded, judge_first, judge_load, judge_type, looks};
 use super::offer::Method;
 use super::{Decision, Load, Offer, Plan, Verdict};
+use crate::coding::{Coding, Level};
+use crate::dictionary::Usage;
 use crate::etag::Tag;
 use crate::reason::Reason;
 use crate::settings::{Effective, Proxied};
@@ -27,17 +29,22 @@ pub fn decide(
     if !allowed() {
         return Verdict::pass(Reason::Condition);
     }
-    let allowed =
-        judge_proxied(offer, response, settings).and(offer.want).and_then(|coding| judge_load(load, settings).map(|()| coding));
+    let dictionary = dictionary_level(offer, response, load, settings).ok();
+    let want = dictionary.map_or(offer.want, |_| Ok(Coding::Dcz));
+    let allowed = judge_proxied(offer, response, settings).and(want).and_then(|coding| judge_load(load, settings).map(|()| coding));
+    let level = |coding: Coding, bytes| match dictionary.filter(|_| coding.has_dictionary()) {
+        Some(level) => level,
+        None => settings.level(coding, bytes, load.pace),
+    };
     let decision = match allowed {
         Err(reason) => Decision::Pass(reason),
         Ok(_) if offer.method == Method::Head && settings.process().as_haproxy => Decision::Pass(Reason::Head),
         Ok(coding) if offer.method == Method::Head => {
             // There are no first bytes: the type is believed.
-            Decision::Head(Plan { coding, level: settings.level(coding, None, load.pace) })
+            Decision::Head(Plan { coding, level: level(coding, None) })
         }
         Ok(coding) => {
-            let plan = Plan { coding, level: settings.level(coding, known_bytes(offer, response), load.pace) };
+            let plan = Plan { coding, level: level(coding, known_bytes(offer, response)) };
             let known = known_bytes(offer, response).is_some();
             if looks(coding, known, settings.response_min_bytes(), settings) {
                 Decision::Look(plan)
@@ -47,6 +54,24 @@ pub fn decide(
         }
     };
     Verdict { decision, varies: offer.may_hold_ours }
+}
+
+/// The level at which the response would be coded with the client's dictionary.
+fn dictionary_level(offer: &Offer, response: &Response, load: &Load, settings: &Effective<'_>) -> Result<Level, Usage> {
+    let offered = offer.dictionary().ok_or(Usage::None)?;
+    offered.settle(response, known_bytes(offer, response), settings, load.pace).map(|(_, level)| level)
+}
+
+/// What became of the client's dictionary, once it is decided what becomes of the response; nothing where there are none.
+pub fn usage(offer: &Offer, response: &Response, verdict: &Verdict, load: &Load, settings: &Effective<'_>) -> Option<Usage> {
+    offer.dictionary()?;
+    Some(match (dictionary_level(offer, response, load, settings), verdict.decision) {
+        (_, Decision::Compress(plan) | Decision::Head(plan)) if plan.coding.has_dictionary() => Usage::Used,
+        (Err(usage), _) => usage,
+        (Ok(_), Decision::Pass(Reason::Partial)) => Usage::Partial,
+        (Ok(_), Decision::Pass(Reason::BufferLimit)) => Usage::Memory,
+        (Ok(_), _) => Usage::NotCoded,
+    })
 }
 
 /// Judges a response by its first bytes, after a verdict that asked for them. `first` is what has come so far, at least

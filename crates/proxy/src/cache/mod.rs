@@ -43,7 +43,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use terse_http::h1;
-use terse_message::{BodyLength, Known, Malformed, Request, Response, Version};
+use terse_message::{BodyLength, Known, Malformed, Request, Response, Version, list};
 
 /// A cache; one for all workers.
 pub struct Cache {
@@ -199,6 +199,10 @@ impl Cache {
         let selector = asked.selecting.selector(&response.fields)?;
         // Who asked must be one of those who get it.
         if !selector.admits(&asked.selecting) {
+            return None;
+        }
+        // What was made with a dictionary is for those who hold it: nobody here knows whether another does.
+        if response.fields.every(Known::ContentEncoding).flat_map(list::elements).any(terse_dictionary::is_coding) {
             return None;
         }
         let term = freshness::term(response, asked.authorized, self.settings.max_age(), now_ms / 1000, delay_s)?;

@@ -13,6 +13,7 @@ use terse_compress::policy::{Body, Decision, Verdict};
 use terse_compress::settings::MemoryPlace;
 use terse_compress::slots::Slot;
 use terse_compress::{Compressor, Effective, Load, Plan, Reason, Recall, decode, policy};
+use terse_dictionary::Dictionary;
 use terse_message::Fields;
 use terse_sample::{Condition, Needs};
 
@@ -96,11 +97,13 @@ pub fn coder(
     settings: &Effective<'_>,
     session: &Session,
 ) -> CountedCoder {
-    let mut coder = Compressor::new(plan, known_bytes, settings.collect_bytes(plan.coding), &session.worker.workplace);
-    coder.prefer(settings.engine());
+    let dictionary = stream.facts.used_dictionary.clone();
+    let collect_bytes = settings.collect_bytes(plan.coding);
+    let mut coder = Compressor::with_dictionary(plan, dictionary.clone(), known_bytes, collect_bytes, &session.worker.workplace);
+    coder.prefer(settings.engine().filter(|_| dictionary.is_none()));
     coder.within(session.coders().clone(), slot);
     let backend = stream.facts.backend();
-    match remembrance(plan, private, backend, settings, session) {
+    match remembrance(plan, private, backend, settings, session, dictionary.as_deref()) {
         Ok(remembrance) => coder.remember(remembrance),
         Err(recall) => stream.facts.figures.recall.set(Some(recall)),
     }
@@ -114,6 +117,7 @@ fn remembrance(
     backend: Option<&Backend>,
     settings: &Effective<'_>,
     session: &Session,
+    dictionary: Option<&Dictionary>,
 ) -> Result<Remembrance, Recall> {
     let line = settings.memory();
     let memory = match line.map(|line| &line.place) {
@@ -126,6 +130,9 @@ fn remembrance(
         return Err(Recall::Private);
     }
     let remembrance = Remembrance::new(memory.clone(), &backend.owner, settings.least_level(plan, session.worker.pace()));
+    if let Some(dictionary) = dictionary {
+        return Ok(remembrance.with_dictionary(&backend.owner, dictionary.hash()));
+    }
     Ok(match session.worker.raiser() {
         Some(raiser) => remembrance.with_raiser(raiser.clone(), settings.most_level()),
         None => remembrance,

@@ -4,7 +4,7 @@ use crate::counters::Counters;
 use crate::exchange::Client;
 use crate::facts::{Decoding, Facts, Times};
 use crate::io::clock;
-use crate::phase::{answer, record};
+use crate::phase::{answer, dictionary, record};
 use crate::session::Session;
 use crate::settings::Mode;
 use crate::stream::Stream;
@@ -85,6 +85,9 @@ fn count(stream: &Stream) {
         }
     }
     // Of frontends alone: what was sent is sent once.
+    if let Some(used) = &facts.used_dictionary {
+        dictionary::count(used, figures.compressed.get());
+    }
     if let (None, Some(reason)) = (facts.coding, facts.compression) {
         let bytes = figures.bytes_out.get().saturating_sub(figures.head_at.get());
         front.compression.count_passed_bytes(reason, bytes);

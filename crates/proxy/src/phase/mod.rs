@@ -7,6 +7,7 @@ pub mod assign;
 pub mod body;
 pub mod coding;
 pub mod decoding;
+pub mod dictionary;
 pub mod finish;
 pub mod guise;
 pub mod inspect;

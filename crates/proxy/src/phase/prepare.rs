@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use std::net::IpAddr;
 use terse_balance::{Affinity, CookieFound};
 use terse_compress::decode::{self, Ask};
+use terse_compress::dictionary::{self, Offered};
 use terse_compress::{Effective, Offer, policy, range};
 use terse_message::hop::{says_close, unframe};
 use terse_message::{BodyLength, Fields, Version};
@@ -106,6 +107,9 @@ pub fn request(client: &mut Client<'_>, stream: &mut Stream, bound: Bound) -> Ex
         joins = false;
     }
     if let Some(offer) = &offer {
+        if offer.dictionary().is_some_and(Offered::is_ours) {
+            dictionary::hide(&mut request.fields);
+        }
         terse_compress::head::offload(request, offer, &settings);
     }
     if link.may_code().is_err() {

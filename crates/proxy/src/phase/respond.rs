@@ -14,7 +14,7 @@ use crate::phase::body::{self, Broke};
 use crate::phase::inspect::{self, Decision};
 use crate::phase::retry::FailureKind;
 use crate::phase::transfer::{Failure, Sending};
-use crate::phase::{coding, decoding, judge, observe, prepare, record};
+use crate::phase::{coding, decoding, dictionary, judge, observe, prepare, record};
 use crate::rules::{self, BodyWait, Cursor, Flow, Rule, Wait, rewrite};
 use crate::script;
 use crate::session::Session;
@@ -178,6 +178,13 @@ async fn deliver(
         }
         None => (None, None),
     };
+    if let (Some(offer), Some(verdict)) = (reply.offer, &verdict)
+        && let Some(offered) = offer.dictionary()
+    {
+        let load = session.worker.load(settings.process());
+        stream.facts.dictionary = policy::usage(offer, &stream.response, verdict, &load, &settings);
+        dictionary::note(stream, offered);
+    }
     let reason = verdict.and_then(|verdict| verdict.reason());
     let compression = match verdict.map(|v| v.decision) {
         Some(compress::Decision::Compress(plan)) => {
@@ -204,6 +211,9 @@ async fn deliver(
     let bodiless = !stream.facts.asked_head && stream.request.method() == b"HEAD";
     if let (Some(offer), Some(verdict), false) = (reply.offer, &verdict, bodiless) {
         terse_compress::head::apply(&mut stream.response, offer, verdict, &settings);
+        if let Some(offered) = offer.dictionary() {
+            dictionary::announce(&mut stream.response, offered);
+        }
     }
     let unwanted = stream.facts.asked_head && stream.request.method() != b"HEAD";
     if bodiless {

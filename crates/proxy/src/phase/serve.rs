@@ -5,7 +5,7 @@ use crate::facts::Times;
 use crate::inspection::lend_if;
 use crate::log::Origin;
 use crate::phase::prepare::Exchange;
-use crate::phase::{answer, assign, finish, judge, persist, prepare, read, record, retry, route, transfer};
+use crate::phase::{answer, assign, dictionary, finish, judge, persist, prepare, read, record, retry, route, transfer};
 use crate::plan::Backend;
 use crate::registry::Place;
 use crate::session::Session;
@@ -15,7 +15,7 @@ use crate::stream::Stream;
 use crate::track;
 use std::rc::Rc;
 use std::time::Instant;
-use terse_message::{Abort, Known, Who};
+use terse_message::{Abort, Cause, Known, Phase, Who};
 
 /// What an exchange begins with.
 pub struct Before<'a> {
@@ -133,6 +133,11 @@ async fn phases(client: &mut Client<'_>, stream: &mut Stream) -> Result<Ended, A
         && let Some(verdict) = judge::backend(client, stream).await?
     {
         return answer::by_rule(client, stream, verdict).await;
+    }
+    if let Some(bytes) = dictionary::published(stream) {
+        answer::count_intercepted(stream);
+        stream.facts.abort = Some(Abort::new(Who::Local, Phase::Request, Cause::Denied));
+        return answer::send(client, stream, &bytes).await;
     }
     client.settle_length(&mut stream.request);
     let bound = persist::before(client, stream);

@@ -103,6 +103,12 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         (compression.etag, compression.as_haproxy) = (EtagMode::Weaken, true);
     }
     compression.engines = terse_compress::engine::settle(&mut sections, diagnostics);
+    let files = shared.entry::<Registry>().files.clone();
+    let read = |path: &str, most| match &files {
+        Some(files) => files.read_at_most(path, most),
+        None => Err("files cannot be read here".into()),
+    };
+    let dictionaries = terse_compress::dictionary::settle(&mut sections, &read, diagnostics);
     let log_sections = syslog::Sections::take(&mut sections, &mut shared);
     let error_sets = pages::sets(&sections);
     pages::check_uses(&shared, &error_sets, diagnostics);
@@ -180,7 +186,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     // From here on, expressions find what there is, and what they do not find refuses no file.
     let bases = if purge.proxies || !complete { Vec::new() } else { bases };
     let registries = workshop.registries.clone();
-    let templates = Templates::new(bases, workshop, purge.servers, &compression.engines, &mut building.logs);
+    let templates = Templates::new(bases, workshop, purge.servers, (&compression.engines, &dictionaries), &mut building.logs);
     let of_templates = std::mem::take(&mut building.logs.registry.references);
     references::rings(&of_templates, &mut building.logs.directory, false, building.diagnostics);
     let vault = building.vault.clone();
@@ -205,6 +211,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         senders,
         bodies,
         caches,
+        dictionaries,
         busy_percents: (0..host.workers.max(1)).map(|_| AtomicU8::new(0)).collect(),
         tables,
         peers,

@@ -83,6 +83,13 @@ pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("res.comp_reason", Type::Str, "Why the response is not compressed here; empty when it is.", |_, env| {
         Some(Value::str(facts(env)?.compression.map_or("", |reason| reason.name()).as_bytes()))
     }),
+    Fetch::one(
+        "res.comp_dictionary",
+        Type::Str,
+        "Whether the response refers to the client's dictionary: used, or why not: none, malformed, unknown, refused, insecure, opaque, \
+         partial, not-coded, level, memory; empty where there are no dictionaries.",
+        |_, env| Some(Value::str(facts(env)?.dictionary.map_or("", |usage| usage.name()).as_bytes())),
+    ),
     Fetch::one("fc_compressor", Type::Str, COMPRESSOR_OF_CLIENT, |_, env| {
         facts(env)?.hops.1.map(|layer| Value::str(layer.name().as_bytes()))
     }),

@@ -5,6 +5,7 @@
 
 mod certificates;
 mod clients;
+mod dictionaries;
 mod early;
 mod endings;
 mod exchange;

@@ -57,8 +57,8 @@ fn no_byte_is_compressed_twice_on_a_hop() {
             for asked in ASKED {
                 for origin in [Server::Plain, Server::Asked, Server::Always] {
                     for (configured, decodes) in BOOLS.iter().flat_map(|one| BOOLS.iter().map(move |other| (*one, *other))) {
-                        let client = Link { compresses: client_records, mode: client_mode };
-                        let server = Link { compresses: server_records, mode: server_mode };
+                        let client = Link { compresses: client_records, mode: client_mode, is_secure: true };
+                        let server = Link { compresses: server_records, mode: server_mode, is_secure: true };
                         let (from_server, to_client, sent) = journey(client, server, asked, origin, configured, decodes);
                         let what = format!("{client:?} {server:?} {asked} {origin:?} {configured} {decodes}: {sent}");
                         for (link, hop) in [(server, from_server), (client, to_client)] {
@@ -84,14 +84,14 @@ fn no_byte_is_compressed_twice_on_a_hop() {
 
 #[test]
 fn the_table_of_the_manual() {
-    let layer = |compresses, mode, body| hop(Link { compresses, mode }, body).layer;
+    let layer = |compresses, mode, body| hop(Link { compresses, mode, is_secure: true }, body).layer;
     assert_eq!(layer(false, Mode::Auto, Body::Plain), Layer::None);
     assert_eq!(layer(false, Mode::Auto, Body::Coded), Layer::Content);
     assert_eq!(layer(true, Mode::Auto, Body::Plain), Layer::Records);
     assert_eq!(layer(true, Mode::Auto, Body::Coded), Layer::Stored);
     assert_eq!(layer(true, Mode::Off, Body::Plain), Layer::Off);
     assert_eq!(layer(true, Mode::Force, Body::Coded), Layer::Both);
-    assert!(hop(Link { compresses: true, mode: Mode::Off }, Body::Plain).stores);
+    assert!(hop(Link { compresses: true, mode: Mode::Off, is_secure: true }, Body::Plain).stores);
 }
 
 #[test]

@@ -18,6 +18,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use terse_balance::{FarmSettings, Wardens};
 use terse_compress::Compression;
+use terse_compress::dictionary::{self, Stock};
 use terse_compress::engine::{self, EngineSettings};
 use terse_config::{Base, Diagnostics, Section, SectionKind, Severity};
 
@@ -56,7 +57,7 @@ impl Templates {
         bases: Vec<Base>,
         workshop: Workshop,
         purges_servers: bool,
-        engines: &[EngineSettings],
+        (engines, dictionaries): (&[EngineSettings], &Stock),
         logs: &mut Logs<'_>,
     ) -> Templates {
         let (mut splices, mut compresses) = (false, false);
@@ -64,6 +65,7 @@ impl Templates {
             let mut said = Diagnostics::default();
             let settings = &mut base.section.settings;
             engine::find(settings, engines, &mut said);
+            dictionary::find(settings, dictionaries, &mut said);
             if purges_servers && settings.get::<FarmSettings>().is_some() {
                 settings.entry::<FarmSettings>().purge();
             }

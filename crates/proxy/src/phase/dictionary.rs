@@ -1,0 +1,54 @@
+//! Dictionaries of RFC 9842: published, announced, counted. What may refer to one is [`terse_compress::policy`]'s.
+
+use crate::phase::prepare;
+use crate::reply::Answer;
+use crate::stream::Stream;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use terse_compress::dictionary::{Offered, Usage};
+use terse_dictionary::Dictionary;
+use terse_message::{Known, Response};
+
+/// The answer to a request for a dictionary itself, if it is one.
+pub fn published(stream: &Stream) -> Option<Answer> {
+    let session = &stream.facts.session;
+    let process = &session.worker.plan.process.compression;
+    let line = prepare::compression(session.frontend(), stream.facts.backend(), process).dictionary()?;
+    let request = &stream.request;
+    if !matches!(request.method(), b"GET" | b"HEAD") || !(line.is_secure || session.tls().is_some()) {
+        return None;
+    }
+    let dictionary = line.given.published(request.fields.first(Known::Host)?, request.path_and_query())?;
+    dictionary.counters.fetched.fetch_add(1, Relaxed);
+    let field = |name: &str, value: String| (Arc::from(name.as_bytes()), value.into_bytes());
+    let fields = vec![
+        field("Content-Type", "application/octet-stream".into()),
+        field("Cache-Control", "public, max-age=604800".into()),
+        field("X-Content-Type-Options", "nosniff".into()),
+        field("Use-As-Dictionary", dictionary.use_as.write()),
+    ];
+    Some(Answer { body: dictionary.bytes().clone(), ..Answer::bare(200, fields) })
+}
+
+/// Notes what became of the client's dictionary, which is decided.
+pub fn note(stream: &mut Stream, offered: &Offered) {
+    if let Some(dictionary) = offered.found() {
+        dictionary.counters.offered.fetch_add(1, Relaxed);
+    }
+    if stream.facts.dictionary == Some(Usage::Used) {
+        stream.facts.used_dictionary = offered.dictionary().cloned();
+    }
+}
+
+/// Tells the client of a page of a dictionary that it may fetch.
+pub fn announce(response: &mut Response, offered: &Offered) {
+    let Some(dictionary) = offered.news(response) else { return };
+    dictionary.counters.announced.fetch_add(1, Relaxed);
+    let link = format!("<{}>; rel=\"compression-dictionary\"", dictionary.path);
+    response.fields.push(b"Link", link.as_bytes());
+}
+
+/// Counts a response that refers to a dictionary, once it is over.
+pub fn count(dictionary: &Dictionary, (bytes_in, bytes_out): (u64, u64)) {
+    dictionary.counters.count_used(bytes_in, bytes_out);
+}
