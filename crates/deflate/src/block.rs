@@ -39,8 +39,8 @@ pub(crate) fn write<B: Body + ?Sized>(
 ) -> Rest {
     let own = Codes::new(histogram);
     let header = Header::new(&own.litlen_lengths, &own.distance_lengths);
-    let dynamic = 3 + header.bits() + own.bits(histogram);
-    let fixed = 3 + fixed_bits(histogram);
+    let (in_own, in_fixed) = processor.run(Weigh { own: &own, histogram });
+    let (dynamic, fixed) = (3 + header.bits() + in_own, 3 + in_fixed);
     if stored_bits(input.len(), rest) < dynamic.min(fixed) {
         return write_stored(input, last, rest, out);
     }
@@ -124,16 +124,7 @@ impl Codes {
 
     /// RFC 1951 section 3.2.6.
     fn fixed() -> Codes {
-        Codes { litlen_lengths: std::array::from_fn(fixed_length), distance_lengths: [5; DISTANCE_SYMBOLS] }
-    }
-
-    /// Bits of a block's symbols in these codes.
-    fn bits(&self, histogram: &Histogram) -> u64 {
-        let litlens: u64 =
-            histogram.litlen.iter().zip(&self.litlen_lengths).map(|(n, length)| u64::from(*n) * u64::from(*length)).sum();
-        let distances: u64 =
-            histogram.distance.iter().zip(&self.distance_lengths).map(|(n, length)| u64::from(*n) * u64::from(*length)).sum();
-        litlens + distances + extra_bits(histogram)
+        Codes { litlen_lengths: FIXED_LENGTHS, distance_lengths: [5; DISTANCE_SYMBOLS] }
     }
 
     fn litlens(&self) -> Litlens {
@@ -252,7 +243,7 @@ impl Bits {
     }
 }
 
-fn fixed_length(symbol: usize) -> u8 {
+const fn fixed_length(symbol: usize) -> u8 {
     match symbol {
         0..=143 => 8,
         144..=255 => 9,
@@ -261,14 +252,49 @@ fn fixed_length(symbol: usize) -> u8 {
     }
 }
 
-fn fixed_bits(histogram: &Histogram) -> u64 {
-    let litlens: u64 = histogram.litlen.iter().enumerate().map(|(symbol, n)| u64::from(*n) * u64::from(fixed_length(symbol))).sum();
-    let distances: u64 = histogram.distance.iter().map(|n| u64::from(*n) * 5).sum();
-    litlens + distances + extra_bits(histogram)
+/// Lengths of the fixed code.
+const FIXED_LENGTHS: [u8; LITLEN_SYMBOLS] = {
+    let mut lengths = [0; LITLEN_SYMBOLS];
+    let mut symbol = 0;
+    while symbol < LITLEN_SYMBOLS {
+        lengths[symbol] = fixed_length(symbol);
+        symbol += 1;
+    }
+    lengths
+};
+
+/// Extra bits of each distance symbol.
+const DISTANCE_EXTRA: [u8; DISTANCE_SYMBOLS] = {
+    let mut extra = [0; DISTANCE_SYMBOLS];
+    let mut slot = 0;
+    while slot < DISTANCE_SYMBOLS {
+        extra[slot] = distance_extra(slot) as u8;
+        slot += 1;
+    }
+    extra
+};
+
+/// Bits of a block's symbols, in its own codes and in the fixed one.
+struct Weigh<'a> {
+    own: &'a Codes,
+    histogram: &'a Histogram,
 }
 
-fn extra_bits(histogram: &Histogram) -> u64 {
-    let lengths = histogram.litlen[FIRST_LENGTH..].iter().zip(LENGTH_EXTRA).map(|(n, extra)| u64::from(*n) * u64::from(extra));
-    let distances = histogram.distance.iter().enumerate().map(|(slot, n)| u64::from(*n) * u64::from(distance_extra(slot)));
-    lengths.sum::<u64>() + distances.sum::<u64>()
+impl Work for Weigh<'_> {
+    type Result = (u64, u64);
+
+    #[inline(always)]
+    fn run(self, _: impl Lanes) -> (u64, u64) {
+        let Histogram { litlen, distance } = self.histogram;
+        let extra = weigh(&litlen[FIRST_LENGTH..], &LENGTH_EXTRA) + weigh(distance, &DISTANCE_EXTRA);
+        let own = weigh(litlen, &self.own.litlen_lengths) + weigh(distance, &self.own.distance_lengths);
+        let fixed = weigh(litlen, &FIXED_LENGTHS) + weigh(distance, &[5; DISTANCE_SYMBOLS]);
+        (own + extra, fixed + extra)
+    }
+}
+
+/// Bits of symbols that occur so often and have so many each. A block has less than 2^24 symbols.
+#[inline(always)]
+fn weigh(counts: &[u32], lengths: &[u8]) -> u64 {
+    u64::from(counts.iter().zip(lengths).map(|(count, length)| count * u32::from(*length)).sum::<u32>())
 }

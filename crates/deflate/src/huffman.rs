@@ -18,10 +18,9 @@ pub(crate) fn lengths<const N: usize>(counts: &[u32; N], limit: usize, lengths: 
     let mut sorted = [0u64; 288];
     let mut used = 0;
     for (symbol, count) in counts.iter().enumerate() {
-        if *count != 0 {
-            sorted[used] = u64::from(*count) << 16 | symbol as u64;
-            used += 1;
-        }
+        // Nobody can guess which occur, so that is no branch: another takes the place of one that does not.
+        sorted[used] = u64::from(*count) << 16 | symbol as u64;
+        used += usize::from(*count != 0);
     }
     let sorted = &mut sorted[..used];
     if sorted.len() < 2 {
@@ -128,11 +127,10 @@ pub(crate) fn codes<const N: usize>(lengths: &[u8; N]) -> [u16; N] {
     // Above: the first code of length n is twice what ends the codes of length n - 1.
     let mut codes = [0; N];
     for (code, length) in codes.iter_mut().zip(lengths) {
-        if *length != 0 {
-            let next = &mut next[usize::from(*length)];
-            *code = next.reverse_bits() >> (16 - length);
-            *next += 1;
-        }
+        // One without a length gets zero, without a branch.
+        let next = &mut next[usize::from(*length)];
+        *code = (u32::from(next.reverse_bits()) >> (16 - u32::from(*length))) as u16;
+        *next = next.wrapping_add(1);
     }
     codes
 }

@@ -99,6 +99,8 @@ type Whole = Rows<MAX_ROWS, { 1 << 15 }, { 1 << 14 }>;
 const TAGGED: u32 = 6;
 /// Bytes of a text that are probably equal where both tag and check are.
 const REACH: u16 = 7;
+/// Of these so many at most are looked at in a stream: 0.2 % more bytes for 3 % less time. With ten, 0.6 % more for 5 % less.
+const DEPTH: u32 = 16;
 /// A match of three bytes saves nothing where it is farther off.
 const THREE_REACH: u32 = 8192;
 
@@ -208,6 +210,7 @@ impl<const ROWS: usize, const FOURS: usize, const THREES: usize> Rows<ROWS, FOUR
         let mut reaching = (tags & checks).rotate_right(first);
         if reaching != 0 {
             let ahead = window.word((at as u16).wrapping_add(REACH));
+            let mut depth = DEPTH;
             loop {
                 let earlier = position(reaching);
                 let distance = distance(at, earlier);
@@ -227,7 +230,8 @@ impl<const ROWS: usize, const FOURS: usize, const THREES: usize> Rows<ROWS, FOUR
                     }
                 }
                 reaching &= reaching - 1;
-                if reaching == 0 {
+                depth -= u32::from(ROWS < MAX_ROWS);
+                if reaching == 0 || depth == 0 {
                     break;
                 }
             }
