@@ -1,4 +1,4 @@
-//! Says which versions of the coders' libraries are built in: what the lock file holds.
+//! Records the versions of the coders' libraries that are built in, as the lock file has them.
 
 fn main() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");

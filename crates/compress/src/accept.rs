@@ -1,7 +1,7 @@
 //! Accept-Encoding: which of our codings a client wants most (RFC 9110 section 12.5.3).
 //!
-//! Reading is lenient, choosing is strict: what cannot be read as a weight counts as a refusal, and of several mentions of one
-//! coding the lowest weight holds. So no reading of a strange value ever sends a client what it may have refused.
+//! Reading is lenient, choosing is strict: a weight that cannot be read counts as a refusal, and of several mentions of a
+//! coding the lowest weight holds. So no reading of a strange value ever sends a client a coding that it may have refused.
 
 use crate::coding::{CODINGS, Coding};
 use crate::reason::Reason;
@@ -10,19 +10,19 @@ use terse_message::list;
 /// Elements that are read; a longer list gets plain bytes.
 pub const MAX_ELEMENTS: usize = 64;
 
-/// What a client takes.
+/// The codings that a client takes.
 #[derive(Clone, Debug)]
 pub struct Acceptance {
-    /// The coding that it gets, or why none. The highest weight wins, and the operator's order among equals.
+    /// The coding that it gets, or the reason why none. The highest weight wins, and the operator's order among equals.
     pub choice: Result<Coding, Reason>,
     /// Whether it takes every one of the offered codings.
     pub takes_all: bool,
-    /// What it says of each coding.
+    /// Its weights of all codings.
     pub admission: Admission,
 }
 
-/// Reads the values of all Accept-Encoding fields. `offered` are the configured codings in the operator's order; `identity` among
-/// them is what a client gets that takes none of the others, as with HAProxy.
+/// Parses the values of all Accept-Encoding fields. `offered` are the configured codings in the operator's order; with
+/// `identity` among them, a client that takes none of the others gets plain bytes, as with HAProxy.
 pub fn negotiate<'v>(values: impl Iterator<Item = &'v [u8]>, offered: &[Coding]) -> Acceptance {
     let mut weights = Weights::default();
     let mut present = false;
@@ -41,8 +41,8 @@ pub fn negotiate<'v>(values: impl Iterator<Item = &'v [u8]>, offered: &[Coding])
     Acceptance { choice, takes_all, admission: Admission { present, weights } }
 }
 
-/// What the fields say without the codings that are ours: those and `*` go, where they are accepted. Nothing where they may say what they
-/// do, because plain bytes are refused.
+/// The value of the fields without the codings that terse knows: those and `*` go, where they are accepted. `None` where the
+/// fields may stay as they are, because plain bytes are refused.
 pub(crate) fn without_ours<'v>(values: impl Iterator<Item = &'v [u8]>) -> Option<Vec<u8>> {
     let (mut weights, mut kept, mut accepts) = (Weights::default(), Vec::new(), false);
     for value in values {
@@ -68,7 +68,7 @@ pub(crate) fn without_ours<'v>(values: impl Iterator<Item = &'v [u8]>) -> Option
     Some(kept.join(&b", "[..]))
 }
 
-/// What a client says of codings that a response may bring with it.
+/// A client's acceptance of codings that a response may bring with it.
 #[derive(Clone, Debug)]
 pub struct Admission {
     present: bool,
@@ -86,7 +86,7 @@ impl Admission {
         admission
     }
 
-    /// Whether the client names that coding, or `*`, as one that it takes. Whoever sends no field names none.
+    /// Whether the client names that coding, or `*`, among those that it takes. A request without the field names none.
     pub fn admits(&self, coding: Coding) -> bool {
         self.present && self.weights.complete() && self.weights.of(coding) > 0
     }
@@ -105,7 +105,7 @@ struct Weights {
     codings: [Option<u16>; CODINGS.len()],
     identity: Option<u16>,
     others: Option<u16>,
-    /// Whether a name that is not ours was accepted.
+    /// Whether a coding that terse does not know was accepted.
     foreign: bool,
     elements: usize,
 }
@@ -171,7 +171,7 @@ fn lower(slot: &mut Option<u16>, weight: u16) {
     *slot = Some(slot.map_or(weight, |before| before.min(weight)));
 }
 
-/// The weight among an element's parameters, in thousandths; 1 when none is named, 0 when it cannot be read.
+/// The weight among an element's parameters, in thousandths; 1000 when none is named, 0 when it cannot be read.
 pub fn weight<'a>(parameters: impl Iterator<Item = &'a [u8]>) -> u16 {
     for parameter in parameters {
         let Some(at) = memchr::memchr(b'=', parameter) else { continue };
@@ -182,7 +182,7 @@ pub fn weight<'a>(parameters: impl Iterator<Item = &'a [u8]>) -> u16 {
     1000
 }
 
-/// `0.75` as 750; more than 1 counts as 1, digits behind the third do not count.
+/// Parses `0.75` as 750; more than 1 counts as 1, digits after the third do not count.
 fn thousandths(value: &[u8]) -> Option<u16> {
     let dot = memchr::memchr(b'.', value).unwrap_or(value.len());
     let (whole, fraction) = (&value[..dot], value.get(dot + 1..).unwrap_or_default());

@@ -1,7 +1,7 @@
-//! User-Agents that ask for what they cannot decode.
+//! User-Agents that ask for codings that they cannot decode.
 //!
-//! HAProxy's rule: whoever calls itself `Mozilla/4` is sent plain bytes, but Internet Explorer 7 and later, and 6 with the second
-//! service pack of Windows XP (`SV1`), can decode.
+//! HAProxy's rule: a client that calls itself `Mozilla/4` gets plain bytes, but Internet Explorer 7 and later, and 6 with the
+//! second service pack of Windows XP (`SV1`), can decode.
 
 use memchr::memmem;
 

@@ -10,14 +10,14 @@
 //!                 Ended <─────────────────────────────────────────────
 //! ```
 //!
-//! Collecting is worth its memory: as a whole a body costs half the time and comes out smaller. It ends where the client would have to
-//! wait for it: at the server's first pause. Each arrow that means more than [`IN_PLACE_NS`] of work may leave through
-//! [`Step::Away`] and come back through [`Compressor::resume`]. What was collected and does not leave is [`Step::Here`]: the caller, who
-//! may have others to look after first, does it with [`Compressor::work`].
+//! Collecting is worth its memory: as a whole a body costs half the time and comes out smaller. It ends where the client
+//! would have to wait for it: at the server's first pause. Each arrow that means more than [`IN_PLACE_NS`] of work may leave
+//! through [`Step::Away`] and come back through [`Compressor::resume`]. A collected body that does not leave is
+//! [`Step::Here`]: the caller, which may have other clients to look after first, does it with [`Compressor::work`].
 //!
-//! A body that will go to an engine of another process is collected in memory that the engine lends ([`Collected`]), as soon as it is
-//! known to be large enough: it can be received there ([`Compressor::room`]), and the engine, the checks and the software behind it all
-//! read those bytes.
+//! A body that will go to an engine of another process is collected in memory that the engine lends ([`Collected`]), as soon
+//! as it is known to be large enough: it can be received there ([`Compressor::room`]), and the engine, the checks and the
+//! software after it all read those bytes.
 //!
 //! A body that was collected is looked for in the memory of compressed bodies, if there is one for it ([`Compressor::remember`]): then
 //! its form comes out, as if the coder had made it.
@@ -44,32 +44,32 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use terse_dictionary::Dictionary;
 
-/// Bytes of a body held for work on the whole of it, unless `compression collect` says otherwise. Larger ones win little: a bitmap
+/// Bytes of a body held for work on the whole of it, unless `compression collect` is set. Larger ones win little: a bitmap
 /// of 7.3 MB at level 6 comes out 4 % smaller in one piece than streamed, and a script's bytes beyond 32 KB see no further back.
 pub const DEFAULT_COLLECT_BYTES: usize = 256 * 1024;
 
 /// The most that `compression collect` may say.
 pub const MAX_COLLECT_BYTES: usize = 64 << 20;
 
-/// Work that is expected to take less is done in place, in nanoseconds: so long may a worker's other clients wait for it; it is half of that
-/// in fact for most codings and levels. Leaving costs 2 to 10 µs of processor time: of what is expected to take 200 to 300 µs more than a
-/// twentieth for most, of longer work less (`bench/breakeven.md`).
+/// Work that is expected to take less is done in place, in nanoseconds: so long may a worker's other clients wait for it; it
+/// is half of that in fact for most codings and levels. Leaving costs 2 to 10 µs of processor time: for work that is expected
+/// to take 200 to 300 µs more than a twentieth for most, for longer work less (`bench/breakeven.md`).
 pub const IN_PLACE_NS: u64 = 300_000;
 
 /// A broken coder: the stream must be aborted ([`terse_message::Who::Internal`]).
 pub type Fault = CoderFault;
 
-/// What compressors share: a worker has one.
+/// State that compressors share: a worker has one.
 pub struct Workplace {
     /// States of coders.
     pub pool: Arc<Pool>,
-    /// Where larger work goes; without it all is done in place.
+    /// Queue for larger work; without it all work is done in place.
     pub queue: Option<Arc<Queue>>,
     /// The memory that coders and collected bytes count against.
     pub budget: Arc<dyn Budget>,
     /// Work that takes less is done in place, in nanoseconds: [`IN_PLACE_NS`].
     pub in_place_ns: u64,
-    /// Told of bytes that enter a coder, when they do: for `maxcomprate`.
+    /// Meter of bytes that enter a coder, at that time: for `maxcomprate`.
     pub meter: Option<Meter>,
     /// Asked at each piece of a stream: for `maxcomprate` and `maxcompcpuusage`.
     pub brake: Option<Brake>,
@@ -81,20 +81,20 @@ pub type Meter = Box<dyn Fn(u64) + Send + Sync>;
 /// Whether streams are to try less hard: [`crate::Process::brake`].
 pub type Brake = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// What became of a call.
+/// Outcome of a call.
 #[must_use]
 pub enum Step {
-    /// It is done; what came out is to be [taken](Compressor::take_output).
+    /// It is done; the output is to be [taken](Compressor::take_output).
     Done,
-    /// It is to be done here, in one step or several, which take about so many nanoseconds together: call [`Compressor::work`] for each, and
-    /// nothing else before.
+    /// It is to be done here, in one step or several, which take about so many nanoseconds together: call
+    /// [`Compressor::work`] for each, and nothing else before.
     Here(u64),
-    /// It is being done elsewhere: await the job, hand what it returns to [`Compressor::resume`], and call nothing else before. A
+    /// It is being done elsewhere: await the job, hand its output to [`Compressor::resume`], and call nothing else before. A
     /// dropped job ends the compressor: later calls return a [`Fault`].
     Away(Job),
 }
 
-/// What has come out of a compressor.
+/// Output of a compressor.
 pub enum Output {
     /// Made for this response.
     Own(Vec<u8>),
@@ -113,10 +113,10 @@ impl Deref for Output {
     }
 }
 
-/// The compressor of one body.
+/// The compressor of a body.
 ///
-/// Drive: `feed` for each piece that the server sends, `pause` when it has been silent for a moment and something was fed since, and
-/// `finish` at the end. After each call (and its work), take what has come out, hand it on, and say that it is delivered.
+/// Drive: `feed` for each piece that the server sends, `pause` when it has been silent for a moment and bytes were fed since,
+/// and `finish` at the end. After each call (and its work), take the output, hand it on, and report that it is delivered.
 pub struct Compressor {
     plan: Plan,
     engine: &'static Engine,
@@ -136,7 +136,7 @@ pub struct Compressor {
     held: usize,
     /// The engine for the whole body, if it is not software.
     preferred: Option<EngineId>,
-    /// Bytes of the body, where the head says so.
+    /// Bytes of the body, where the head gives its length.
     known_bytes: Option<usize>,
     /// The slots for coders that last, where they are limited, and its own.
     slots: Option<Rc<Slots>>,
@@ -165,7 +165,7 @@ enum State {
 }
 
 impl Compressor {
-    /// A compressor; `known_bytes` is the body's length where the head says it, `collect_bytes` that of
+    /// A compressor; `known_bytes` is the body's length where the head gives it, `collect_bytes` that of
     /// [`crate::Effective::collect_bytes`].
     pub fn new(plan: Plan, known_bytes: Option<u64>, collect_bytes: usize, place: &Arc<Workplace>) -> Compressor {
         Compressor::with_dictionary(plan, None, known_bytes, collect_bytes, place)
@@ -180,7 +180,7 @@ impl Compressor {
         place: &Arc<Workplace>,
     ) -> Compressor {
         let engine = Engine::of(plan.coding);
-        // What passes unchanged, or is known to be too large, is not collected.
+        // A body that passes unchanged, or is known to be too large, is not collected.
         let fits = known_bytes.is_none_or(|bytes| bytes <= collect_bytes as u64) && !plan.coding.is_identity();
         let state = match fits {
             true => State::Collecting(Collected::Own(Vec::new())),
@@ -252,7 +252,7 @@ impl Compressor {
         }
     }
 
-    /// Room to receive the next bytes of the body into, instead of feeding them; none where they have to be fed.
+    /// Room to receive the next bytes of the body into, instead of feeding them; `None` where they have to be fed.
     pub fn room(&mut self) -> Option<&mut [u8]> {
         let State::Collecting(Collected::Lent(body)) = &self.state else { return None };
         let length = body.filled().len();
@@ -265,7 +265,7 @@ impl Compressor {
         body.room().get_mut(..most)
     }
 
-    /// Says that so many bytes of the body were received into the room.
+    /// Records that so many bytes of the body were received into the room.
     pub fn received(&mut self, bytes: usize) {
         if let State::Collecting(Collected::Lent(body)) = &mut self.state {
             body.advance(bytes);
@@ -277,7 +277,7 @@ impl Compressor {
         }
     }
 
-    /// Says that the server is silent: all that was fed comes out decodable.
+    /// Handles the server's silence: all bytes that were fed come out decodable.
     pub fn pause(&mut self) -> Result<Step, Fault> {
         if !self.pending {
             return Ok(Step::Done);
@@ -292,7 +292,7 @@ impl Compressor {
         }
     }
 
-    /// Says that the body has ended.
+    /// Ends the body.
     pub fn finish(&mut self) -> Result<Step, Fault> {
         match std::mem::replace(&mut self.state, State::Broken) {
             State::Collecting(body) => {
@@ -318,7 +318,7 @@ impl Compressor {
         }
     }
 
-    /// Does the next of what is to be done here.
+    /// Does the next piece of the work that is to be done here.
     pub fn work(&mut self) -> Result<Step, Fault> {
         match std::mem::replace(&mut self.state, State::Broken) {
             State::Whole(body) => {
@@ -351,7 +351,7 @@ impl Compressor {
         }
     }
 
-    /// Takes back what a job has finished.
+    /// Takes back a finished job.
     pub fn resume(&mut self, finished: Finished) -> Result<(), Fault> {
         match std::mem::replace(&mut self.state, State::Broken) {
             State::Away { last } => self.take_back(finished.0?, last),
@@ -373,8 +373,8 @@ impl Compressor {
         }
     }
 
-    /// What has come out so far. It counts as held until [`Compressor::delivered`], because a slow receiver may hold it for long;
-    /// and it leaves no buffer behind, which is right for a body whose server pauses.
+    /// The output so far. It counts as held until [`Compressor::delivered`], because a slow receiver may hold it for long;
+    /// and it leaves no buffer in the compressor, which is right for a body whose server pauses.
     pub fn take_output(&mut self) -> Output {
         let output = match self.found.take() {
             Some(found) => Output::Kept(found),
@@ -394,19 +394,19 @@ impl Compressor {
                 // The memory counts it too, but may let go of it before the receiver has it.
                 Output::Kept(output) => output.len(),
             };
-        // What has come out must wait for its receiver whatever the budget says.
+        // Output must wait for its receiver whatever the budget allows.
         let _ = self.hold(needed);
         self.release_to(needed);
         output
     }
 
-    /// Says that the receiver has what was taken.
+    /// Records that the receiver has the taken output.
     pub fn delivered(&mut self) {
         self.release_to(self.own_bytes());
     }
 
-    /// Makes the coder of a stream small for a receiver that takes nothing for long: what it has in hand comes out, to be taken with what comes out
-    /// next. Only coders that do so at once; others keep their state.
+    /// Makes the coder of a stream small for a receiver that takes nothing for long: the bytes that it has in hand come out,
+    /// to be taken with the next output. Only coders that do so at once; others keep their state.
     pub fn rest(&mut self) -> Result<(), Fault> {
         let State::Streaming(coder) = &mut self.state else { return Ok(()) };
         if !coder.is_prompt() {
@@ -428,12 +428,12 @@ impl Compressor {
         Ok(())
     }
 
-    /// Whether something was fed that has not been taken: whether a pause has work to do.
+    /// Whether bytes were fed that have not been taken: whether a pause has work to do.
     pub fn has_pending(&self) -> bool {
         self.pending || !self.output.is_empty()
     }
 
-    /// Whether the body is collected: nothing of it was coded yet.
+    /// Whether the body is collected: no byte of it was coded yet.
     pub fn is_collecting(&self) -> bool {
         matches!(self.state, State::Collecting(_))
     }
@@ -448,12 +448,13 @@ impl Compressor {
         self.bytes_out
     }
 
-    /// How hard was tried: of a form that was found, when that was made; of what an engine has failed at, by software instead.
+    /// The level: of a form that was found, that of its making; of a body that an engine has failed at, that of the software
+    /// instead.
     pub fn level(&self) -> Level {
         self.plan.level
     }
 
-    /// What the memory did; none when there is none for this body.
+    /// Result of the lookup in the memory; `None` when there is no memory for this body.
     pub fn recall(&self) -> Option<Recall> {
         self.memory.as_ref().map(|memory| memory.recall())
     }
@@ -499,13 +500,13 @@ impl Compressor {
         self.engine.stream_ns(self.plan.level, bytes).saturating_add(dictionary_ns)
     }
 
-    /// Whether work of that length is done in place, and at one go.
+    /// Whether work of that length is done in place, and in a single step.
     fn is_short(&self, ns: u64) -> bool {
         ns <= self.place.in_place_ns
     }
 
-    /// Whether an engine will have a whole body of that length. Whoever names one wants it to have what it can take, so it is no matter
-    /// that software is quick with the body.
+    /// Whether an engine will have a whole body of that length. A configuration with an engine wants it to have all bodies
+    /// that it can take, so it does not matter that software is quick with the body.
     fn is_for_engine(&self, bytes: usize) -> bool {
         let (Some(queue), Some(EngineId(id))) = (&self.place.queue, self.preferred) else { return false };
         let lane = queue.engines().get(usize::from(id));
@@ -541,7 +542,7 @@ impl Compressor {
         self.hold(body.memory_with(needed))
     }
 
-    /// Moves what was collected so far to memory of the engine's, if it will have this body and has memory to lend.
+    /// Moves the collected bytes to memory of the engine's, if it will have this body and has memory to lend.
     fn borrow(&mut self, body: &mut Collected, needed: usize) -> bool {
         let expected = self.known_bytes.unwrap_or(needed);
         let (Collected::Own(_), Some(queue), Some(EngineId(id))) = (&*body, &self.place.queue, self.preferred) else {
@@ -561,7 +562,7 @@ impl Compressor {
 
     /// Pushes borrowed bytes, copying them only if they have to go away.
     fn push(&mut self, mut coder: Box<dyn Coder>, input: &[u8], flush: Flush) -> Result<Step, Fault> {
-        // Where there is no queue a turn's bytes are coded at one go all the same.
+        // Without a queue a turn's bytes are coded in a single step all the same.
         let stays = self.place.queue.is_none() && input.len() <= TURN_BYTES;
         if !stays && !self.is_short(self.push_ns(&*coder, input.len())) {
             return self.push_owned(coder, Collected::Own(input.to_vec()), flush);
@@ -597,8 +598,8 @@ impl Compressor {
         Ok(Step::Here(ns))
     }
 
-    /// Eases a stream while a brake is on, and takes it back behind that. A level can change where the coder has
-    /// nothing in hand, so pieces are flushed meanwhile.
+    /// Eases a stream while a brake is on, and takes it back after that. A level can change where the coder has nothing in
+    /// hand, so pieces are flushed meanwhile.
     fn brake(&self, coder: &mut dyn Coder, flush: Flush) -> Flush {
         let Some(brake) = &self.place.brake else { return flush };
         let less = coder.can_ease() && brake();
@@ -616,7 +617,7 @@ impl Compressor {
         self.place.queue.as_ref().is_some_and(|queue| queue.numbers().waiting.load(Relaxed) >= CROWD)
     }
 
-    /// What a push has to do for the memory's sake: flush, and make the coder small behind it.
+    /// Consequences of scarce memory for a push: flush, and make the coder small after it.
     fn economy(&mut self, coder: &dyn Coder, input: usize, flush: Flush) -> (Flush, Option<Keep>) {
         let has_slot = self.slots.is_none() || self.slot.is_some();
         let refused = !self.hold(coder.full_memory() + input) || !has_slot;
@@ -629,7 +630,7 @@ impl Compressor {
 
     /// Gives work to the queue; it is to be done here when there is no room for it.
     fn send(&mut self, work: Work, ns: u64, last: bool) -> Result<Step, Fault> {
-        // Where it goes its memory goes along: whoever has it still has it when this body's client has gone.
+        // The work's memory goes along with it: the task that has it still has it when this body's client has gone.
         let work = work.holding(std::mem::take(&mut self.held), &self.place.budget);
         let given = match &self.place.queue {
             Some(queue) => queue.submit(work),
@@ -650,7 +651,7 @@ impl Compressor {
         self.spent_ns += work.spent_ns();
         let (coder, mut out) = work.into_parts();
         self.bytes_out += out.len() as u64;
-        // What an engine has failed at may have become a stream on its way: it is the form of the whole all the same.
+        // A body that an engine has failed at may have become a stream on its way: it is the form of the whole all the same.
         if let Some(memory) = self.memory.as_mut().filter(|_| last) {
             memory.keep(self.plan, self.spent_ns, &out);
         }

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 pub trait Budget: Send + Sync {
     /// Counts bytes as held; false, and nothing counted, when they do not fit.
     fn take(&self, bytes: usize) -> bool;
-    /// Says that bytes are no longer held.
+    /// Returns bytes that are no longer held.
     fn give(&self, bytes: usize);
     /// Whether so little is left that holders should make themselves small where that costs little.
     fn is_tight(&self) -> bool;
 
-    /// Whether there is no room for one more body of any size.
+    /// Whether there is no room for a further body of any size.
     fn is_full(&self) -> bool {
         let room = self.take(ONE_BODY_BYTES);
         if room {
@@ -23,10 +23,10 @@ pub trait Budget: Send + Sync {
     }
 }
 
-/// What a body is expected to need at least.
+/// The least that a body is expected to need.
 const ONE_BODY_BYTES: usize = 16 * 1024;
 
-/// A [`Budget`] on one atomic number.
+/// A [`Budget`] on a single atomic number.
 #[derive(Debug)]
 pub struct Limit {
     used: AtomicUsize,
@@ -45,7 +45,7 @@ impl Limit {
         self.used.load(Relaxed)
     }
 
-    /// How often bytes did not fit.
+    /// Number of times that bytes did not fit.
     pub fn refused(&self) -> u64 {
         self.refused.load(Relaxed)
     }
@@ -76,7 +76,7 @@ impl Budget for Limit {
     }
 }
 
-/// Takes bytes for as long as what it returns lives; nothing where they do not fit.
+/// Takes bytes for as long as the returned value lives; `None` where they do not fit.
 pub fn hold<B: Budget + 'static>(limit: &Arc<B>, bytes: usize) -> Option<Box<dyn Any + Send>> {
     limit.take(bytes).then(|| Box::new(Held::of(limit.clone(), bytes)) as Box<dyn Any + Send>)
 }
@@ -102,7 +102,7 @@ impl<B: Budget + ?Sized> Held<B> {
         taken
     }
 
-    /// Somebody else answers for them from now on: how many.
+    /// Releases the bytes without giving them back, for another holder; returns their number.
     pub(crate) fn into_bytes(mut self) -> usize {
         std::mem::take(&mut self.bytes)
     }
@@ -123,7 +123,7 @@ pub struct Within {
 }
 
 impl Within {
-    /// So many bytes of those that `outer` has.
+    /// A part of `bytes` of those that `outer` has.
     pub fn new(outer: Arc<dyn Budget>, bytes: usize) -> Within {
         Within { outer, inner: Limit::new(bytes) }
     }

@@ -1,9 +1,10 @@
-//! The work itself: coders behind three faces.
+//! The work itself: coders with three interfaces.
 //!
-//! A [`Coder`] is incremental, for streams; a whole body at once goes through [`Engine::whole`], which libdeflate does in less time
-//! and to fewer bytes, or, where that would hold a thread for long, through [`Parts`]. [`Pool`] keeps their states, which cost more to make than a small body costs to compress.
+//! A [`Coder`] is incremental, for streams; a whole body at once goes through [`Engine::whole`], which libdeflate does in
+//! less time and to fewer bytes, or, where that would hold a thread for long, through [`Parts`]. [`Pool`] keeps their states,
+//! which cost more to make than a small body costs to compress.
 //!
-//! [`ENGINES`] has one entry for each coding: who adds a coding adds one here and one in [`crate::coding::CODINGS`].
+//! [`ENGINES`] has an entry for each coding: a new coding adds an entry here and an entry in [`crate::coding::CODINGS`].
 
 mod brotli;
 pub(crate) mod dcz;
@@ -30,7 +31,7 @@ use crate::coding::{Coding, Level};
 use frame::Format;
 use std::sync::Arc;
 
-/// What has to be decodable when a push returns.
+/// The bytes that have to be decodable when a push returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flush {
     /// Nothing: as the coder likes.
@@ -45,29 +46,29 @@ pub enum Flush {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CoderFault;
 
-/// What a coder keeps of the body when it makes itself small.
+/// The part of the body that a coder keeps when it makes itself small.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {
-    /// Its last bytes, so that what follows can still refer to them: [`Coder::history_memory`].
+    /// Its last bytes, so that later bytes can still refer to them: [`Coder::history_memory`].
     History,
-    /// Nothing but what the format demands.
+    /// Only the bytes that the format demands.
     Nothing,
 }
 
-/// An incremental coder of one body.
+/// An incremental coder of a body.
 pub trait Coder: Send {
-    /// Takes all of `input`, appends what comes out to `out`. After `Flush::Finish` only [`Coder::reset`] may follow.
+    /// Takes all of `input`, appends the output to `out`. After `Flush::Finish` only [`Coder::reset`] may follow.
     fn push(&mut self, input: &[u8], out: &mut Vec<u8>, flush: Flush) -> Result<(), CoderFault>;
 
     /// Begins another body.
     fn reset(&mut self);
 
-    /// Gives back what memory it can do without until the next push, which will come out larger for it. Only to be called when the
-    /// last push was flushed.
+    /// Gives back the memory that it can do without until the next push, which will come out larger for it. Only to be called
+    /// when the last push was flushed.
     fn lighten(&mut self, keep: Keep);
 
-    /// Whether a push codes what it takes at once, so that a few bytes take a short time. Others keep bytes until they are a block, and
-    /// code that in one push, which may take many milliseconds.
+    /// Whether a push codes its input at once, so that a few bytes take a short time. Others keep bytes until they are a
+    /// block, and code that in a single push, which may take many milliseconds.
     fn is_prompt(&self) -> bool {
         false
     }
@@ -81,7 +82,7 @@ pub trait Coder: Send {
     /// push was flushed.
     fn ease(&mut self, _less: bool) {}
 
-    /// Whether it tries less hard than it was made for.
+    /// Whether its level is below that which it was made for.
     fn is_eased(&self) -> bool {
         false
     }
@@ -102,7 +103,7 @@ pub type MakeStream = fn(Level, Option<u64>, &Arc<Pool>) -> Box<dyn Coder>;
 /// Appends the coded form of a whole body to a buffer.
 pub type CodeWhole = fn(&[u8], Level, &Pool, &mut Vec<u8>) -> Result<(), CoderFault>;
 
-/// How a coding is done.
+/// Implementation of a coding.
 pub struct Engine {
     /// The coding.
     pub coding: Coding,
@@ -110,13 +111,13 @@ pub struct Engine {
     pub stream: MakeStream,
     /// Its face for whole bodies.
     pub whole: CodeWhole,
-    /// Its face for large ones.
+    /// Its interface for large bodies.
     pub parts: MakeParts,
-    /// Nanoseconds a byte of the incremental coder on text, by level; what lies beyond costs what the last does.
+    /// Nanoseconds a byte of the incremental coder on text, by level; levels beyond the last cost as much as the last.
     pub stream_cost_ns: &'static [u16],
     /// The same for whole bodies.
     pub whole_cost_ns: &'static [u16],
-    /// The same for one that is coded in a much quicker way than others at its level; none if it is not.
+    /// The same for a body that is coded in a much quicker way than others at its level; `None` if it is not.
     pub quick_cost_ns: fn(Level, &[u8]) -> Option<u16>,
 }
 

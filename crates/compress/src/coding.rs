@@ -1,4 +1,4 @@
-//! The codings that terse can apply: one entry of one table each.
+//! The codings that terse can apply: an entry of a table each.
 
 /// A content coding as the configuration names it (`compression algo`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -21,16 +21,16 @@ pub enum Coding {
     Dcz,
 }
 
-/// How hard a coder tries. Its meaning is the coding's: zlib's 1 to 9 for the deflate family, zstd's 1 to 19, brotli's 0 to 9.
+/// The effort of a coder. Its meaning is the coding's: zlib's 1 to 9 for the deflate family, zstd's 1 to 19, brotli's 0 to 9.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Level(pub u8);
 
-/// What is known of a coding.
+/// Properties of a coding.
 #[derive(Debug)]
 pub struct Entry {
     /// The coding.
     pub coding: Coding,
-    /// The configuration's word.
+    /// The configuration's keyword.
     pub word: &'static str,
     /// The token on the wire, in Accept-Encoding and Content-Encoding; empty for `identity`, which is never announced.
     pub token: &'static str,
@@ -38,9 +38,9 @@ pub struct Entry {
     pub aliases: &'static [&'static str],
     /// The levels that the configuration may name.
     pub levels: std::ops::RangeInclusive<u8>,
-    /// The level when the configuration says nothing.
+    /// The level when the configuration sets none.
     pub default_level: Level,
-    /// Whether a level means what it means in zlib.
+    /// Whether its levels have the same meaning as zlib's.
     pub has_zlib_levels: bool,
 }
 
@@ -70,12 +70,12 @@ const fn entry(
 }
 
 impl Coding {
-    /// What is known of it.
+    /// Its properties.
     pub const fn entry(self) -> &'static Entry {
         &CODINGS[self as usize]
     }
 
-    /// The coding that the configuration means by a word.
+    /// The coding of a keyword of the configuration.
     pub fn of_word(word: &str) -> Option<Coding> {
         Coding::ordinary().find(|coding| coding.word() == word)
     }
@@ -90,7 +90,7 @@ impl Coding {
         matches!(self, Coding::Dcz)
     }
 
-    /// The configuration's word; also what the sample fetch `res.comp_algo` returns.
+    /// The configuration's keyword; also the value of the sample fetch `res.comp_algo`.
     pub const fn word(self) -> &'static str {
         self.entry().word
     }

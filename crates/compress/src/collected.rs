@@ -31,7 +31,7 @@ impl Collected {
         }
     }
 
-    /// Takes bytes. What does not fit into lent memory moves to our own.
+    /// Takes bytes. Bytes that do not fit into lent memory move to our own.
     pub(crate) fn extend(&mut self, bytes: &[u8]) {
         if let Collected::Lent(body) = self {
             if let Some(room) = body.room().get_mut(..bytes.len()) {
@@ -95,7 +95,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
     use std::time::{Duration, Instant};
 
-    /// A device that lends memory for one body at a time.
+    /// A device that lends memory for a single body at a time.
     #[derive(Default)]
     struct Lender {
         fails: AtomicBool,
@@ -210,7 +210,7 @@ mod tests {
             compressor
         }
 
-        /// Where bytes can be received they are, up to the last thousand; says how many.
+        /// Receives bytes where they can be received, up to the last thousand; returns their number.
         fn collect(&self, compressor: &mut Compressor, body: &[u8]) -> usize {
             let (mut at, mut received) = (0, 0);
             while at < body.len() {
@@ -283,7 +283,7 @@ mod tests {
         drop(second);
         assert!(site.finish(first) == body);
         assert_eq!(site.device.found.load(Relaxed), 1);
-        // What is done in place never leaves.
+        // A body that is done in place never leaves.
         let mut small = site.compressor(Some(8_000));
         assert_eq!(site.collect(&mut small, &body[..8_000]), 0);
         assert!(site.finish(small) == body[..8_000]);

@@ -1,4 +1,4 @@
-//! What a proxy's compression has done: numbers for the statistics, written by many threads.
+//! Counters of a proxy's compression, for the statistics, written by many threads.
 
 use crate::coding::{CODINGS, Coding};
 use crate::memory::Recall;
@@ -7,7 +7,7 @@ use crate::reason::Reason;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counters of one proxy and one direction. `bytes_in`, `bytes_out` and `bypassed` are HAProxy's `comp_in`, `comp_out` and
+/// Counters of a proxy in a direction. `bytes_in`, `bytes_out` and `bypassed` are HAProxy's `comp_in`, `comp_out` and
 /// `comp_byp`; `compressed` is its `comp_rsp`.
 #[derive(Debug)]
 pub struct Counters {
@@ -22,12 +22,12 @@ pub struct Counters {
     passed: [AtomicU64; Reason::ALL.len()],
     recalled: [AtomicU64; Recall::ALL.len()],
     hops: [AtomicU64; Layer::ALL.len()],
-    /// What few proxies count: made at the first use, so that thousands of idle ones take no room.
+    /// Counters that few proxies use: made at the first use, so that thousands of idle ones take no room.
     codings: OnceLock<Box<[CodingCounters; CODINGS.len()]>>,
     passed_bytes: OnceLock<Box<[AtomicU64; Reason::ALL.len()]>>,
 }
 
-/// Counters of one coding.
+/// Counters of a coding.
 #[derive(Default, Debug)]
 pub struct CodingCounters {
     /// Messages.
@@ -72,7 +72,7 @@ impl Counters {
         }
     }
 
-    /// What a coding has done: messages, bytes in and bytes out.
+    /// The counters of a coding: messages, bytes in and bytes out.
     pub fn of_coding(&self, coding: Coding) -> [u64; 3] {
         self.codings.get().map_or([0; 3], |codings| codings[coding as usize].all().map(|number| number.load(Relaxed)))
     }
@@ -88,7 +88,7 @@ impl Counters {
             .fetch_add(bytes, Relaxed);
     }
 
-    /// How many bytes messages were sent with that were left as they are for that reason.
+    /// Bytes of messages that were left as they are for that reason.
     pub fn passed_bytes(&self, reason: Reason) -> u64 {
         self.passed_bytes.get().map_or(0, |bytes| bytes[reason as usize].load(Relaxed))
     }
@@ -98,32 +98,33 @@ impl Counters {
         self.bypassed.fetch_add(bytes, Relaxed);
     }
 
-    /// How many messages were left as they are for that reason.
+    /// Number of messages that were left as they are for that reason.
     pub fn passed(&self, reason: Reason) -> u64 {
         self.passed[reason as usize].load(Relaxed)
     }
 
-    /// Counts what the memory did for a message that is compressed.
+    /// Counts the memory's result for a message that is compressed.
     pub fn count_recall(&self, recall: Recall) {
         self.recalled[recall as usize].fetch_add(1, Relaxed);
     }
 
-    /// How often the memory did that.
+    /// Number of that result of the memory.
     pub fn recalled(&self, recall: Recall) -> u64 {
         self.recalled[recall as usize].load(Relaxed)
     }
 
-    /// Counts who compressed a response on the proxy's hop: a frontend's is that to clients, a backend's that to servers.
+    /// Counts the layer that compressed a response on the proxy's hop: a frontend's is that to clients, a backend's that to
+    /// servers.
     pub fn count_hop(&self, layer: Layer) {
         self.hops[layer as usize].fetch_add(1, Relaxed);
     }
 
-    /// How many responses it was that compressed so.
+    /// Number of responses that this layer compressed.
     pub fn hops(&self, layer: Layer) -> u64 {
         self.hops[layer as usize].load(Relaxed)
     }
 
-    /// Adds what another one has counted, so that workers can count apart.
+    /// Adds the counts of another, so that workers can count apart.
     pub fn add(&self, other: &Counters) {
         if other.codings.get().is_some() {
             self.codings.get_or_init(Box::default);
@@ -161,7 +162,7 @@ impl Counters {
     }
 }
 
-/// How many bytes a second enter coders, process-wide: what `maxcomprate` is compared with. Time is the caller's, in milliseconds of
+/// Bytes that enter coders in a second, process-wide: compared with `maxcomprate`. Time is the caller's, in milliseconds of
 /// any clock that does not go back.
 #[derive(Default, Debug)]
 pub struct Rate {

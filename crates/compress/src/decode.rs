@@ -14,9 +14,9 @@
 //! ```
 //!
 //! Invariants:
-//! * No call makes more than [`body::PIECE_BYTES`] of output, whatever comes in.
-//! * When a decoder asks for input, all that can be decoded so far has come out: a sender's pause needs no flush.
-//! * What comes in is hostile: an error has a name ([`Flaw`]), nothing panics, and no state is larger than its format's window allows
+//! * No call makes more than [`body::PIECE_BYTES`] of output, whatever the input.
+//! * When a decoder asks for input, all output that can be decoded so far has come out: a sender's pause needs no flush.
+//! * Input is hostile: an error has a name ([`Flaw`]), nothing panics, and no state is larger than its format's window allows
 //!   on the web (32 KB for deflate, 8 MB for zstd by RFC 9659, 16 MB for br by RFC 7932).
 //! * A state counts against the [`crate::Budget`] for as long as a body holds it.
 
@@ -48,7 +48,7 @@ pub use settings::{Decompression, Effective};
 
 use crate::coding::Coding;
 
-/// An incremental decoder of one body.
+/// An incremental decoder of a body.
 pub trait Decoder {
     /// Decodes from the front of `input` and appends up to `room` bytes, more than 0, to `out`.
     fn push(&mut self, input: &[u8], out: &mut Vec<u8>, room: usize) -> Result<Progress, Flaw>;
@@ -63,27 +63,27 @@ pub trait Decoder {
     fn memory(&self) -> usize;
 }
 
-/// How far a push has come.
+/// Progress of a push.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// Bytes of the input that are done with; the rest has to be pushed again.
     pub taken: usize,
-    /// What stopped it.
+    /// The reason why it stopped.
     pub next: Next,
 }
 
-/// What a decoder stopped at.
+/// The reason why a decoder stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// All input was taken, and nothing more can be said without further bytes.
+    /// All input was taken, and nothing more is known without further bytes.
     Input,
     /// The room is used: push again, even if there is no input left.
     Room,
-    /// The body has ended; what is left of the input does not belong to it.
+    /// The body has ended; the rest of the input does not belong to it.
     Ended,
 }
 
-/// What is wrong with coded bytes.
+/// Flaw of coded bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Flaw {
     /// They do not begin as the coding does.
@@ -92,11 +92,11 @@ pub enum Flaw {
     Corrupt,
     /// The checksum is that of other bytes.
     Checksum,
-    /// The length at the end is another one.
+    /// The length at the end differs.
     Length,
     /// They end too early.
     Truncated,
-    /// Something follows the end.
+    /// Bytes follow the end.
     Trailing,
     /// They want a larger window than the web allows.
     Window,
@@ -134,8 +134,8 @@ pub fn decoder(coding: Coding) -> Option<Box<dyn Decoder>> {
     })
 }
 
-/// How much output is tried at a time: little at first, since room is filled with zeros before, and a body of thousands of empty
-/// members would pay for each.
+/// Room of output that is tried at a time: little at first, since room is filled with zeros before, and a body of thousands
+/// of empty members would pay for each.
 struct Piece(usize);
 
 impl Piece {

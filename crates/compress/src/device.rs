@@ -1,17 +1,18 @@
-//! Engines for whole bodies in batches: what compression cards, graphics processors and libraries in processes of their own want.
+//! Engines for whole bodies in batches: the interface for compression cards, graphics processors and libraries in processes
+//! of their own.
 //!
-//! The other face is [`crate::coder`]: software, which is always there, and streams. A device is handed [`Order`]s, as many at a time
-//! as there are, each a body in pieces, and ends each of them once, in any order, on a thread of its own.
+//! The other interface is [`crate::coder`]: software, which is always there, and streams. A device is handed [`Order`]s, as
+//! many at a time as there are, each a body in pieces, and ends each of them once, in any order, on a thread of its own.
 //!
-//! A device that works in another process may lend memory for a body before it is whole ([`Device::lend`]): what is received into that
-//! memory need not be copied for the device. It goes back when the last who reads the body lets go of it.
+//! A device that works in another process may lend memory for a body before it is whole ([`Device::lend`]): bytes that are
+//! received into that memory need not be copied for the device. It goes back when the last reader of the body lets go of it.
 //!
 //! Invariants:
-//! * An order is ended exactly once: one that is dropped has ended with [`Failure::Refused`].
+//! * An order is ended exactly once: an order that is dropped has ended with [`Failure::Refused`].
 //! * [`Device::submit`] copies at most; it does not wait for the engine. It is called on a thread that may copy, never on a worker.
-//! * What a device hands back is a claim. Whoever gave the order judges it, and has kept the body.
-//! * After [`Device::overdue`] the order does not matter any more. Whatever it held is the device's to get back.
-//! * What was put into lent memory is changed by nobody, the device's process included: software can still do the job.
+//! * A device's result is a claim. The giver of the order judges it, and has kept the body.
+//! * After [`Device::overdue`] the order does not matter any more. Memory that it held is the device's to get back.
+//! * Bytes in lent memory are never changed, not by the device's process either: software can still do the job.
 
 use crate::coding::{Coding, Level};
 use std::any::Any;
@@ -24,42 +25,42 @@ pub trait Device: Send + Sync {
     /// Takes a batch.
     fn submit(&self, batch: Vec<Order>);
 
-    /// Says that this order's time is over: what works on it hangs. A device that can be ended is ended, and started again.
+    /// Reports that this order's time is over: its worker hangs. A device that can be ended is ended, and started again.
     fn overdue(&self, ticket: u64);
 
-    /// How it is.
+    /// State of the device.
     fn status(&self) -> Status;
 
-    /// Memory for a body that will probably be its; none when it has none to lend, or reads bodies where they are.
+    /// Memory for a body that will probably be its; `None` when it has none to lend, or reads bodies where they are.
     fn lend(&self) -> Option<Box<dyn Lent>> {
         None
     }
 
-    /// Says that there has been nothing to do for a while: memory that is kept for the next body may go.
+    /// Reports that there has been nothing to do for a while: memory that is kept for the next body may go.
     fn rest(&self) {}
 }
 
-/// Memory that a device has lent for one body. Dropped, it goes back.
+/// Memory that a device has lent for a body. Dropped, it goes back.
 pub trait Lent: Send {
-    /// What was put in.
+    /// The filled bytes.
     fn filled(&self) -> &[u8];
 
-    /// Room behind it.
+    /// Room after them.
     fn room(&mut self) -> &mut [u8];
 
-    /// Says that so many bytes of the room are filled.
+    /// Records that so many bytes of the room are filled.
     fn advance(&mut self, bytes: usize);
 
-    /// The memory that it takes with so many bytes in it: whoever has borrowed it counts them as held.
+    /// The memory that it takes with so many bytes in it: the borrower counts them as held.
     fn memory(&self, bytes: usize) -> usize;
 
-    /// What was put in, which is changed no more.
+    /// The filled bytes, which are changed no more.
     fn into_piece(self: Box<Self>) -> Arc<dyn Piece>;
 }
 
-/// Bytes that many may read and nobody changes.
+/// Bytes for many readers, which are never changed.
 pub trait Piece: Any + Send + Sync {
-    /// They.
+    /// The bytes.
     fn bytes(&self) -> &[u8];
 }
 
@@ -69,14 +70,14 @@ impl Piece for Vec<u8> {
     }
 }
 
-/// How a device is.
+/// State of a device.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Status {
-    /// What it calls its version, once it has said so.
+    /// Its version in its own words, once it has reported it.
     pub version: Option<String>,
-    /// The process that it runs in, if it is one of its own and lives.
+    /// The process that it runs in, if it has its own and that lives.
     pub process: Option<u32>,
-    /// How often it was started.
+    /// Number of its starts.
     pub starts: u64,
     /// Why it last ended or could not be started.
     pub trouble: Option<String>,
@@ -92,8 +93,8 @@ pub enum Wrapper {
 }
 
 impl Wrapper {
-    /// The one for a coding; none for codings that devices do not know. A raw stream is asked for in zlib's wrapper, whose checksum
-    /// tells whether the body arrived.
+    /// The wrapper for a coding; `None` for codings that devices do not know. A raw stream is asked for in zlib's wrapper,
+    /// whose checksum shows whether the body arrived.
     pub const fn of(coding: Coding) -> Option<Wrapper> {
         match coding {
             Coding::Gzip => Some(Wrapper::Gzip),
@@ -103,7 +104,7 @@ impl Wrapper {
     }
 }
 
-/// A body in pieces, which many may read and nobody changes.
+/// A body in pieces, for many readers, which is never changed.
 #[derive(Clone, Default)]
 pub struct Pieces(Vec<Arc<dyn Piece>>);
 
@@ -123,12 +124,12 @@ impl Pieces {
         self.0.iter().map(|piece| piece.bytes())
     }
 
-    /// The only one, if there is no other.
+    /// The only piece, if there is no other.
     pub fn only(&self) -> Option<&Arc<dyn Piece>> {
         self.0.first().filter(|_| self.0.len() == 1)
     }
 
-    /// All in one, to keep: copied only if there are several.
+    /// All pieces as one, to keep: copied only if there are several.
     pub fn into_one(self) -> Arc<dyn Piece> {
         match self.only() {
             Some(one) => one.clone(),
@@ -136,7 +137,7 @@ impl Pieces {
         }
     }
 
-    /// All in one: copied only if there are several.
+    /// All pieces as one: copied only if there are several.
     pub fn joined(&self) -> std::borrow::Cow<'_, [u8]> {
         match self.only() {
             Some(one) => one.bytes().into(),
@@ -163,35 +164,35 @@ impl fmt::Debug for Pieces {
     }
 }
 
-/// One job for a device.
+/// A job for a device.
 pub struct Order {
-    /// Its number: no two orders of one giver have the same.
+    /// Its number: no two orders of the same giver have the same.
     pub ticket: u64,
     /// The body.
     pub input: Pieces,
     /// The wrapper to put round it.
     pub wrapper: Wrapper,
-    /// How hard to try, by zlib's levels.
+    /// The level, as zlib counts them.
     pub level: Level,
     ending: Option<Ending>,
 }
 
-/// What is called with the result: the coded body, and how long the engine itself took, as far as the device knows.
+/// Callback with the result: the coded body, and the engine's own time, as far as the device knows.
 pub type Ending = Box<dyn FnOnce(Result<Coded, Failure>) + Send>;
 
-/// What a device made of a body.
+/// A device's output for a body.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Coded {
     /// The bytes, wrapper and all.
     pub bytes: Vec<u8>,
-    /// How long it took.
+    /// Time that it took.
     pub took: Duration,
 }
 
 /// Why a device has not done a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// It said that it could not: zlib's number.
+    /// It reported an error: zlib's number.
     Error(i32),
     /// It died over it.
     Died,
@@ -202,14 +203,14 @@ pub enum Failure {
 }
 
 impl Order {
-    /// A job, and what is called at its end, on a thread of the device's.
+    /// A job, and the callback for its end, on a thread of the device's.
     pub fn new(ticket: u64, input: Pieces, wrapper: Wrapper, level: Level, ending: Ending) -> Order {
         Order { ticket, input, wrapper, level, ending: Some(ending) }
     }
 
     /// Ends it.
     pub fn end(mut self, result: Result<Coded, Failure>) {
-        // Whoever hears of the end has the body back.
+        // The receiver of the end has the body back.
         self.input = Pieces::default();
         if let Some(ending) = self.ending.take() {
             ending(result);

@@ -1,4 +1,4 @@
-//! `engine` sections: engines beside the software, and who uses which.
+//! `engine` sections: engines beside the software, and the proxies that use them.
 //!
 //! ```text
 //! engine card                      <- EngineSettings, one a section, numbered by settle
@@ -24,10 +24,10 @@ use terse_config::{Diagnostic, Diagnostics, Place, Section, SectionKind, Setting
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EngineId(pub u8);
 
-/// What `compression engine` says.
+/// Setting of `compression engine`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Choice {
-    /// `none`: software, whatever `defaults` says.
+    /// `none`: software, whatever `defaults` sets.
     Software,
     /// A name, and where it stands.
     Named(Arc<str>, Place),
@@ -40,34 +40,34 @@ pub enum Choice {
     },
 }
 
-/// What one `engine` section says.
+/// Settings of an `engine` section.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EngineSettings {
     /// Its name.
     pub name: Arc<str>,
-    /// Where the section begins.
+    /// Place of the section in the configuration.
     pub place: Place,
     /// `library` or `device`.
     pub source: Source,
-    /// Where that stands.
+    /// Place of that keyword.
     pub source_place: Place,
     /// `in-process`: whether the library is loaded into this process.
     pub in_process: bool,
     /// `threads`: jobs that the library is given at a time, or batches that a GPU is given.
     pub threads: usize,
-    /// `jobs`, if it is said. [`EngineSettings::jobs`] has the number.
+    /// `jobs`, if it is set. [`EngineSettings::jobs`] has the number.
     pub said_jobs: Option<usize>,
     /// `maxqueue`: jobs that wait to be handed over.
     pub max_queue: usize,
     /// `deadline`: from the moment that a body is whole until the engine must be done with it.
     pub deadline: Duration,
-    /// `smallest`, if it is said. [`EngineSettings::smallest`] has the number.
+    /// `smallest`, if it is set. [`EngineSettings::smallest`] has the number.
     pub said_smallest: Option<usize>,
     /// `largest`: bytes of the largest job.
     pub largest: usize,
     /// `verify`.
     pub verify: Verify,
-    /// `fallback`: the level of software in its place; none: the response's.
+    /// `fallback`: the level of software in its place; `None`: the response's.
     pub fallback: Option<u8>,
     /// `fall`: failures in a row that take it out.
     pub fall: u32,
@@ -90,7 +90,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The source of a word: `cuda`, `cuda:N`, or a library's path.
+    /// The source of an argument: `cuda`, `cuda:N`, or a library's path.
     pub fn of(word: &OsStr) -> Source {
         let number = match word.as_bytes() {
             b"cuda" => Some(0),
@@ -99,7 +99,7 @@ impl Source {
         number.map_or_else(|| Source::Library(PathBuf::from(word)), Source::Cuda)
     }
 
-    /// The word for it.
+    /// The argument for it.
     pub fn word(&self) -> OsString {
         match self {
             Source::Unsaid => OsString::new(),
@@ -139,7 +139,7 @@ const CUDA_SMALLEST: usize = 128 << 10;
 const LIBRARY_JOBS: usize = 4;
 const CUDA_JOBS: usize = 32;
 
-/// What is looked at of a result.
+/// Checks of a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verify {
     /// Its first bytes and the length that it states.
@@ -151,7 +151,7 @@ pub enum Verify {
 }
 
 impl Verify {
-    /// The configuration's word.
+    /// The configuration's keyword.
     pub const fn word(self) -> &'static str {
         match self {
             Verify::None => "none",
@@ -193,7 +193,7 @@ impl Setting for EngineSettings {
     }
 }
 
-/// Takes what the sections say of engines, and tells each proxy which number its engine has. What is wrong is said.
+/// Takes the sections' settings of engines, and gives each proxy the number of its engine. Faults are reported.
 pub fn settle(sections: &mut [Section], diagnostics: &mut Diagnostics) -> Arc<[EngineSettings]> {
     let mut engines = Vec::new();
     for section in sections.iter_mut().filter(|section| section.kind == SectionKind::Engine) {
@@ -226,7 +226,7 @@ pub fn settle(sections: &mut [Section], diagnostics: &mut Diagnostics) -> Arc<[E
     engines.into()
 }
 
-/// Tells a proxy which number its engine has; one that is not there is said.
+/// Gives a proxy the number of its engine; an engine that is not there is reported.
 pub fn find(settings: &mut Settings, engines: &[EngineSettings], diagnostics: &mut Diagnostics) {
     if settings.get::<Compression>().is_none_or(|compression| compression.engine.is_none()) {
         return;

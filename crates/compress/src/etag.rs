@@ -22,18 +22,18 @@ impl From<Coding> for Form {
 pub struct Tag<'a> {
     /// Whether it begins with `W/`.
     pub weak: bool,
-    /// What stands between the quotes.
+    /// The text between the quotes.
     pub opaque: &'a [u8],
 }
 
 impl<'a> Tag<'a> {
-    /// The value of an ETag field; `None` when it is no entity tag. A blank inside is let pass, a second quote is not.
+    /// Parses the value of an ETag field; `None` when it is no entity tag. A blank inside is accepted, a second quote is not.
     pub fn parse(value: &'a [u8]) -> Option<Tag<'a>> {
         let (tag, rest) = Tag::first(value)?;
         rest.is_empty().then_some(tag)
     }
 
-    /// The tag at the start of a value, and what follows it.
+    /// Splits off the tag at the start of a value.
     fn first(value: &'a [u8]) -> Option<(Tag<'a>, &'a [u8])> {
         let quoted = value.strip_prefix(b"W/");
         let inside = quoted.unwrap_or(value).strip_prefix(b"\"")?;
@@ -116,11 +116,11 @@ pub struct Marked<'a> {
 
 const MARK: &[u8] = b";terse=";
 
-/// The server's tag was a weak one.
+/// The server's tag was weak.
 const WEAK: &[u8] = b"w-";
 
-/// The entity tags of an If-Match or If-None-Match value, in order. Ends at the first thing that is none, which
-/// [`Tags::is_sound`] then tells; `*` is none.
+/// The entity tags of an If-Match or If-None-Match value, in order. Ends at the first text that is no tag, which
+/// [`Tags::is_sound`] then reports; `*` is no tag.
 #[derive(Clone, Debug)]
 pub struct Tags<'a> {
     rest: &'a [u8],
@@ -133,7 +133,7 @@ impl<'a> Tags<'a> {
         Tags { rest: value, sound: true }
     }
 
-    /// Whether all that was read so far were tags.
+    /// Whether all texts that were read so far were tags.
     pub fn is_sound(&self) -> bool {
         self.sound
     }

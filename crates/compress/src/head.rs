@@ -1,15 +1,16 @@
-//! What compression does to heads.
+//! Edits of heads for compression.
 //!
-//! A compressed response (RFC 9110 sections 8.4 and 8.8.3, 12.5.5, 14.3; RFC 9530): Content-Encoding is added, Vary is kept right, the
-//! ETag becomes weak, and what speaks of the plain bytes goes: Content-Length, Accept-Ranges, Content-MD5, and the digests, of the
-//! representation as well as of the content.
+//! A compressed response (RFC 9110 sections 8.4 and 8.8.3, 12.5.5, 14.3; RFC 9530): Content-Encoding is added, Vary is kept
+//! right, the ETag becomes weak, and fields about the plain bytes go: Content-Length, Accept-Ranges, Content-MD5, and the
+//! digests, of the representation as well as of the content.
 //!
-//! Others speak of compressed ones too. A 304 renews what a client has stored: it names the tag that the client has been given, and
-//! brings neither a Vary without Accept-Encoding nor a digest of the plain bytes (RFC 9111 sections 3.2 and 4.3.4). A 206 of a
-//! resource that is compressed for some must not offer Last-Modified as the only thing to join parts by: see [`crate::range`].
+//! Other responses concern compressed ones, too. A 304 renews a client's stored response: it names the tag that the client
+//! has been given, and brings neither a Vary without Accept-Encoding nor a digest of the plain bytes (RFC 9111 sections 3.2
+//! and 4.3.4). A 206 of a resource that is compressed for some must not offer Last-Modified as the only validator to join
+//! parts by: see [`crate::range`].
 //!
-//! The answer to HEAD has the head of GET's. The ETag of an answer to another method stays: it names what the method has made of the
-//! resource, not the answer's body (section 8.8). Trailer does not name what goes from trailers.
+//! The answer to HEAD has the head of GET's. The ETag of an answer to another method stays: it names the method's result on
+//! the resource, not the answer's body (section 8.8). Trailer does not name fields that go from trailers.
 
 use crate::coding::Coding;
 use crate::etag::{Form, Tag, Tags};
@@ -18,16 +19,16 @@ use crate::range::EtagMode;
 use crate::settings::Effective;
 use terse_message::{BodyLength, Fields, Known, Request, Response, list};
 
-/// Takes Accept-Encoding from a request that goes to the server, when `compression offload` says so and the client takes one of our
-/// codings. To be called after [`crate::policy::offer`].
+/// Removes Accept-Encoding from a request that goes to the server, when `compression offload` is set and the client takes one
+/// of our codings. To be called after [`crate::policy::offer`].
 pub fn offload(request: &mut Request, offer: &Offer, settings: &Effective<'_>) {
     if settings.offload() && offer.coded().is_some() {
         request.fields.remove_known(Known::AcceptEncoding);
     }
 }
 
-/// Edits a response's head as the verdict demands: the fields of a compressed response, Vary of one that is not, and what 304 and 206
-/// say about responses that were compressed. A verdict that still wants to look at bytes edits nothing.
+/// Edits a response's head as the verdict demands: the fields of a compressed response, Vary of an uncompressed one, and the
+/// fields of 304 and 206 about responses that were compressed. A verdict that still wants to look at bytes edits nothing.
 pub fn apply(response: &mut Response, offer: &Offer, verdict: &Verdict, settings: &Effective<'_>) {
     match verdict.decision {
         Decision::Look(_) => return,
@@ -43,7 +44,7 @@ pub fn apply(response: &mut Response, offer: &Offer, verdict: &Verdict, settings
             _ => {}
         },
     }
-    // HAProxy says so of what it compresses, and of nothing else.
+    // HAProxy adds Vary to compressed responses only.
     let is_told = !settings.process().as_haproxy || !matches!(verdict.decision, Decision::Pass(_));
     if verdict.varies && settings.vary() && is_told {
         tell_choice(&mut response.fields, offer);
@@ -56,7 +57,7 @@ pub fn apply_request(request: &mut Request, plan: Plan) {
     code(&mut request.fields, plan.coding);
 }
 
-/// Takes from the trailers of a compressed message what no longer holds of it.
+/// Removes fields from the trailers of a compressed message that no longer hold.
 pub fn apply_trailers(trailers: &mut Fields) {
     drop_digests(trailers);
 }
@@ -73,7 +74,7 @@ fn compress(fields: &mut Fields, plan: Plan, offer: &Offer, settings: &Effective
     }
 }
 
-/// What holds for a coded message of either direction.
+/// The edits of a coded message of either direction.
 fn code(fields: &mut Fields, coding: Coding) {
     fields.remove_known(Known::ContentLength);
     if !coding.is_identity() {
@@ -121,7 +122,7 @@ pub(crate) fn tag_of(fields: &Fields) -> Option<(usize, Vec<u8>)> {
     fields.at(i).map(|(_, value)| (i, value.to_vec()))
 }
 
-/// A 304: the client may have stored one of ours. `varies`: the 200 would say so.
+/// A 304: the client may have stored a representation of ours. `varies`: the 200 would have Vary.
 fn renew(fields: &mut Fields, offer: &Offer, varies: bool, settings: &Effective<'_>) {
     drop_digests(fields);
     let sent = offer.coded().filter(|_| varies).map(|coding| offer.form(coding));
@@ -143,8 +144,8 @@ fn renew(fields: &mut Fields, offer: &Offer, varies: bool, settings: &Effective<
     }
 }
 
-/// The tag of ours that a 304 is about, when the server's tag says that it is the one: that which the client asked about; for a client that
-/// names no tag, that of what it would be `sent`.
+/// The tag of ours that a 304 is about, when the server's tag is its base: the tag that the client asked about; for a client
+/// that names no tag, that of the representation that it would be `sent`.
 pub(crate) fn held_tag(
     value: &[u8],
     asked: &[u8],
@@ -169,7 +170,7 @@ pub(crate) fn held_tag(
     weakened.then(|| ours(&server, Coding::Identity, mode))
 }
 
-/// A 206: without a strong tag, its Last-Modified would be what it is joined by.
+/// A 206: without a strong tag, its Last-Modified would be the validator that it is joined by.
 fn part(fields: &mut Fields) {
     if fields.first(Known::Etag).and_then(Tag::parse).is_none_or(|tag| tag.weak) {
         fields.remove(b"Last-Modified");

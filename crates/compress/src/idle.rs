@@ -1,10 +1,10 @@
-//! Things that wait to be used again, and go when nobody needs them for a while.
+//! Values that wait to be used again, and go when they are not needed for a while.
 
 /// A list of them. The newest is taken first, so the oldest are those that are not needed.
 #[derive(Debug)]
 pub struct Idle<T> {
     kept: Vec<T>,
-    /// The fewest that were here since [`Idle::trim`]: so many were not needed.
+    /// The fewest that were here since [`Idle::trim`]: this number was not needed.
     fewest: usize,
 }
 
@@ -39,12 +39,12 @@ impl<T> Idle<T> {
         unneeded
     }
 
-    /// How many wait.
+    /// Number of waiting values.
     pub fn len(&self) -> usize {
         self.kept.len()
     }
 
-    /// Whether none does.
+    /// Whether no value waits.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }

@@ -1,4 +1,5 @@
-//! The configuration's words: HAProxy's `compression`, its filters and its tuning, and what nginx's gzip options need beside them.
+//! The configuration's keywords: HAProxy's `compression`, its filters and its tuning, and the settings that nginx's gzip
+//! options need beside them.
 
 use crate::coding::{Coding, Level};
 use crate::memory::Memory;
@@ -164,7 +165,7 @@ const fn global(name: &'static str, arguments: &'static str, summary: &'static s
     Keyword { name, old_names: &[], sections: Sections::GLOBAL, arguments, summary, kind: Kind::Done(parser) }
 }
 
-/// The section's setting. Its first word turns responses on, as with HAProxy.
+/// The section's setting. Its first keyword turns responses on, as with HAProxy.
 fn section<'s>(scope: &'s mut Scope<'_>) -> &'s mut Compression {
     let compression = scope.section.settings.entry::<Compression>();
     compression.directions.get_or_insert(Directions { request: false, response: true });
@@ -222,7 +223,7 @@ fn coding(args: &mut Args<'_>) -> Result<Coding, Fault> {
     })
 }
 
-/// The codings that a word means which is none: another name, or several with commas between them.
+/// The codings that an argument means which is no coding's name: another name, or several with commas between them.
 fn meant(word: &str) -> Option<String> {
     let parts = word.split(',').filter(|part| !part.is_empty());
     let names = parts.map(|part| {
@@ -307,7 +308,7 @@ fn filter_response(_: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault>
     one_filter(scope, |directions| &mut directions.response)
 }
 
-/// A filter of one direction turns that direction on, and no other that was not on before.
+/// A filter of a direction turns that direction on, and no other that was not on before.
 fn one_filter(scope: &mut Scope<'_>, pick: fn(&mut Directions) -> &mut bool) -> Result<(), Fault> {
     let compression = scope.section.settings.entry::<Compression>();
     let filter = pick(compression.filters.get_or_insert_default());
@@ -487,7 +488,7 @@ fn max_level(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
 
 fn max_rate(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let kbytes = number(args, "<kbytes>", 0..=i64::MAX / 1024)?;
-    // Another one: the sections before keep theirs.
+    // Another value: the sections before keep theirs.
     process(scope).most_rate = RateCap::default();
     process(scope).most_rate.set(kbytes);
     Ok(())

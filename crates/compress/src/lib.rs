@@ -1,6 +1,6 @@
-//! Who compresses what, and the work of compressing.
+//! The decision to compress a body, and the work of compressing.
 //!
-//! A response's way through this crate, driven by the proxy:
+//! The phases of a response in this crate, driven by the proxy:
 //!
 //! ```text
 //!  request head ──> policy::offer ──> Offer ──> range::guard, head::offload (edits toward the server)
@@ -12,17 +12,19 @@
 //!  body ──> Compressor: feed, pause, finish ──> output in place, or a Job of the offload queue to wait for
 //! ```
 //!
-//! A job goes to the software behind [`coder::ENGINES`], or, where an `engine` section says so, first to a [`device::Device`].
+//! A job goes to the software of [`coder::ENGINES`], or, where an `engine` section is set, first to a [`device::Device`].
 //!
 //! Invariants:
 //! * Policy, heads and coders are pure: no sockets, threads, clocks or environment. Only [`offload`] has threads, and
-//!   [`memory::Raiser`] one; they and [`spent`] read clocks.
-//! * Every response that is not compressed has one [`Reason`].
-//! * What the server sent before a pause can be decoded by the client once the pause was told ([`Compressor::pause`]).
+//!   [`memory::Raiser`] a single one; they and [`spent`] read clocks.
+//! * Every response that is not compressed has a single [`Reason`].
+//! * All bytes that the server sent before a pause can be decoded by the client once the pause was reported
+//!   ([`Compressor::pause`]).
 //! * No client joins bytes of two representations: [`range`] writes the rules down.
 //! * No input of a peer panics here.
-//! * What a body makes us hold, collected bytes and a coder's state, counts against a [`Budget`]; a refusal costs bytes on the wire,
-//!   never the response. Beside it there is only what has come out and was not taken yet, and the few idle states of a [`Pool`].
+//! * Memory that a body needs, for collected bytes and a coder's state, counts against a [`Budget`]; a refusal costs bytes on
+//!   the wire, never the response. Beside it there is only output that was not taken yet, and the few idle states of a
+//!   [`Pool`].
 
 pub mod accept;
 pub mod agent;

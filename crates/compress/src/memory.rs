@@ -6,20 +6,21 @@
 //!                                                          └──── New:   compress; only its name is counted
 //! ```
 //!
-//! A body is known by its bytes alone, so URL, method and cache headers make no difference, and nothing can be stale: a server that
-//! sends other bytes gets another name. Names are hashed with the key of one [`Owner`], a backend: another backend's bodies have other
-//! names, and nobody outside can make two bodies fall on one place.
+//! A body is known by its bytes alone, so URL, method and cache headers make no difference, and nothing can be stale: a
+//! server that sends other bytes gets another name. Names are hashed with the key of an [`Owner`], a backend: another
+//! backend's bodies have other names, and no outsider can make two bodies fall on the same place.
 //!
 //! Invariants:
-//! * A form decodes to the body of its name. (Two bodies of one name: 2^-128 for whoever does not know the key, and no better for
-//!   whoever does.)
+//! * A form decodes to the body of its name. (Two bodies of the same name: 2^-128 without the key, and no better with it.)
 //! * The bytes held never exceed the bound. A form that a client is still being sent counts as that response's, once it has gone.
-//! * A body is kept when it comes for the second time, and pushes out only what is asked for less: [`shard`].
+//! * A body is kept when it comes for the second time, and pushes out only bodies that are asked for less: [`shard`].
 //! * No lock is held while anything is hashed, compressed or copied.
 //!
-//! What several clients ask for at the same time is compressed once too, where that leaves their worker: [`crate::offload`].
+//! A body that several clients ask for at the same time is compressed once too, where that leaves their worker:
+//! [`crate::offload`].
 //!
-//! What is asked for often is compressed once more, as hard as it can be, by a thread that runs when nobody else wants to: [`raise`].
+//! A body that is asked for often is compressed once more, at the highest level allowed, by a thread that runs at the lowest
+//! priority: [`raise`].
 
 mod raise;
 mod recall;
@@ -39,10 +40,10 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of the memory that proxies share, unless `tune.comp.memory` says otherwise.
+/// Bytes of the memory that proxies share, unless `tune.comp.memory` is set.
 pub const DEFAULT_BYTES: usize = 64 << 20;
 
-/// The key of one owner's names: who does not know it cannot tell names from noise.
+/// The key of an owner's names: without it, names look like noise.
 #[derive(Clone)]
 pub struct Owner([u8; 32]);
 
@@ -83,15 +84,15 @@ impl Name {
     }
 }
 
-/// Names a body while it comes, so that a large one does not hold its worker up at the end: up to [`STRIDE_BYTES`] are hashed in one
-/// piece when all is there, which is quickest; beyond that, as soon as as many more have come.
+/// Names a body while it comes, so that a large one does not hold its worker up at the end: up to [`STRIDE_BYTES`] are hashed
+/// in a single piece when all is there, which is quickest; beyond that, as soon as as many more have come.
 pub struct Naming {
     owner: Owner,
     hasher: Option<Box<blake3::Hasher>>,
     hashed: usize,
 }
 
-/// What is hashed at a time: 256 KB, some 100 µs.
+/// Bytes that are hashed at a time: 256 KB, some 100 µs.
 const STRIDE_BYTES: usize = 256 * 1024;
 
 impl Naming {
@@ -100,7 +101,7 @@ impl Naming {
         Naming { owner, hasher: None, hashed: 0 }
     }
 
-    /// Says that so much of the body is there, and more will come.
+    /// Takes note that so much of the body is there, and more will come.
     pub fn see(&mut self, body: &[u8]) {
         if body.len() - self.hashed.min(body.len()) > STRIDE_BYTES {
             let hasher = self.hasher.get_or_insert_with(|| Box::new(blake3::Hasher::new_keyed(&self.owner.0)));
@@ -123,22 +124,22 @@ impl Naming {
 pub struct Form {
     /// The coding.
     pub coding: Coding,
-    /// How hard was tried.
+    /// Its level.
     pub level: Level,
-    /// What came out.
+    /// Its bytes.
     pub bytes: Arc<[u8]>,
-    /// Time in coders that it took, in nanoseconds: what a hit spares.
+    /// Time in coders that it took, in nanoseconds: the saving of a hit.
     pub cost_ns: u64,
 }
 
-/// What is known of a body.
+/// Result of a lookup of a body.
 pub enum Look {
-    /// Its form. `popular` says that it is asked for so often that a better form of it would be worth its price, and that the caller has
-    /// taken it upon him to try ([`Memory::raise`]).
+    /// Its form. With `popular` it is asked for so often that a better form of it would be worth its price, and the caller
+    /// must try to make it ([`Memory::raise`]).
     Found {
         /// The form.
         form: Form,
-        /// Whether to try for a better one.
+        /// Whether to try for a better form.
         popular: bool,
     },
     /// It has been seen before: worth keeping.
@@ -147,14 +148,14 @@ pub enum Look {
     New,
 }
 
-/// What a memory has done.
+/// Counters of a memory.
 #[derive(Default, Debug)]
 pub struct Numbers {
     /// Looks that found a form.
     pub hits: AtomicU64,
     /// Time in coders that those hits have spared, in nanoseconds.
     pub spared_ns: AtomicU64,
-    /// Looks that found none.
+    /// Lookups that found none.
     pub misses: AtomicU64,
     /// Forms that were kept.
     pub admitted: AtomicU64,
@@ -168,7 +169,7 @@ pub struct Numbers {
     pub raised_bytes: AtomicU64,
 }
 
-/// A bounded memory of compressed bodies; one for many threads.
+/// A bounded memory of compressed bodies, for many threads.
 pub struct Memory {
     /// A power of two of them: a name's second word chooses.
     shards: Box<[Mutex<Shard>]>,
@@ -180,7 +181,7 @@ pub struct Memory {
 const SHARD_BYTES: usize = 4 << 20;
 const MOST_SHARDS: usize = 16;
 
-/// Hits of a form until a better one is tried for.
+/// Hits of a form until a better form is tried for.
 const POPULAR_HITS: u32 = 16;
 
 impl Memory {
@@ -214,7 +215,7 @@ impl Memory {
         found.unwrap_or(if seen { Look::Known } else { Look::New })
     }
 
-    /// Keeps a form of a body, unless there is a better one or no room that it is worth; says whether it did.
+    /// Keeps a form of a body, unless there is a better form or no room that it is worth; returns whether it did.
     pub fn keep(&self, name: &Name, form: Form) -> bool {
         let mut shard = self.shard(name);
         if shard.form(name, form.coding).is_some_and(|kept| kept.form.level >= form.level) {
@@ -225,23 +226,23 @@ impl Memory {
         self.count_kept(kept, gone)
     }
 
-    /// Ends the try for a better form of a body, with that form if there is one. It takes the place of the one that was there, unless
-    /// it is larger.
+    /// Ends the try for a better form of a body, with that form if there is any. It takes the place of the former form,
+    /// unless it is larger.
     pub fn raise(&self, name: &Name, coding: Coding, better: Option<Form>) {
         let mut shard = self.shard(name);
-        // It may have gone meanwhile: then so few ask for it that nobody needs it back.
+        // It may have gone meanwhile: then so few clients ask for it that it is not needed back.
         let Some(kept) = shard.form(name, coding) else { return };
         (kept.raising, kept.hits) = (false, 0);
         let Some(mut better) = better else { return };
         better.cost_ns = kept.form.cost_ns;
         let before = kept.form.bytes.len();
         if better.bytes.len() >= before {
-            // Nothing is won, and nobody shall try again.
+            // Nothing is won, and no further try shall be made.
             kept.form.level = kept.form.level.max(better.level);
             return;
         }
         let saved = before - better.bytes.len();
-        // It is smaller: nobody has to go for it.
+        // It is smaller: no other form has to go for it.
         let (kept, _) = shard.keep(name, better);
         drop(shard);
         if kept {
@@ -250,7 +251,7 @@ impl Memory {
         }
     }
 
-    /// What it has done.
+    /// Its counters.
     pub fn numbers(&self) -> &Numbers {
         &self.numbers
     }

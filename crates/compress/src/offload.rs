@@ -1,18 +1,20 @@
 //! The offload queue: threads that compress while the workers go on.
 //!
-//! They run below the workers' priority ([`DEFAULT_NICE`]), so that a small request on the same processor does not wait for a large
-//! body, but with a share of it, so that they never starve. The line is first come, first served, and a stream goes to its end after
-//! each turn of 64 KB: as a connection has at most one job in the line for each of its bodies, everybody gets a turn. The line is
-//! bounded; what does not fit is done by the worker itself, which slows down whoever brings it.
+//! They run below the workers' priority ([`DEFAULT_NICE`]), so that a small request on the same processor does not wait for a
+//! large body, but with a share of it, so that they never starve. The line is first come, first served, and a stream goes to
+//! its end after each turn of 64 KB: as a connection has at most one job in the line for each of its bodies, every client
+//! gets a turn. The line is bounded; a job that does not fit is done by the worker itself, which slows down the client that
+//! brings it.
 //!
-//! Where workers leave no processor free, threads could only take a worker's, at moments that the kernel chooses: at its ticks, or when a
-//! worker wakes that has had more than its share; it is let on half a millisecond later and more, and small requests wait for it. So there
-//! each worker has a [`Hand`], and streams whose coders can stop anywhere (gzip, deflate) are done by hands: a slice of a third of a
-//! millisecond at most between two looks at what has come for clients. Threads are left with what has no slices: whole bodies, and the
-//! blocks of zstd and br. Where processors are free there are no hands, and threads do all.
+//! If workers leave no processor free, threads could only take a worker's, at moments that the kernel chooses: at its
+//! ticks, or when a worker wakes that has had more than its share; it is let on half a millisecond later and more, and small
+//! requests wait for it. So there each worker has a [`Hand`], and streams whose coders can stop anywhere (gzip, deflate) are
+//! done by hands: a slice of a third of a millisecond at most between two looks at clients' events. Threads are left with
+//! jobs that have no slices: whole bodies, and the blocks of zstd and br. Where processors are free there are no hands, and
+//! threads do all.
 //!
-//! A whole body for which an `engine` section is named goes to that engine's [`Lane`] first, and comes here if the engine does not do
-//! it: the same line, the same job, so the compressor that waits for it does not know the difference.
+//! A whole body for which an `engine` section is named goes to that engine's [`Lane`] first, and comes here if the engine
+//! does not do it: the same line, the same job, so the compressor that waits for it does not see the difference.
 
 mod breaker;
 mod hand;
@@ -44,7 +46,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use twins::{Lead, Twins};
 
-/// Where the bytes for a coding lie in what an engine made of a body; nothing if it lies.
+/// Range of the bytes for a coding in an engine's output for a body; `None` if the output is false.
 #[cfg(feature = "hostile")]
 pub fn judge(
     coded: &[u8],
@@ -55,11 +57,12 @@ pub fn judge(
     verify::judge(coded, input, coding, how)
 }
 
-/// How far below the workers the queue's threads run, unless `tune.comp.nice` says otherwise: two fifths of a worker's weight. Measured with
-/// small requests that keep one core busy and eight downloads of a bitmap beside them: at 10 the downloads got a quarter of what they
-/// get at 0, at 4 two thirds, and the small requests' 99th percentile was the same to a tenth of a millisecond from 10 to 3.
+/// Niceness of the queue's threads relative to the workers, unless `tune.comp.nice` is set: two fifths of a worker's weight.
+/// Measured with small requests that keep one core busy and eight downloads of a bitmap beside them: at 10 the downloads got
+/// a quarter of what they get at 0, at 4 two thirds, and the small requests' 99th percentile was the same to a tenth of a
+/// millisecond from 10 to 3.
 pub const DEFAULT_NICE: u8 = 4;
-/// Jobs that may wait, unless `tune.comp.queue` says otherwise.
+/// Jobs that may wait, unless `tune.comp.queue` is set.
 pub const DEFAULT_DEPTH: usize = 1024;
 
 /// The offload queue. Dropped, it ends its threads after their slices; jobs that wait then come back as faults.
@@ -69,7 +72,7 @@ pub struct Queue {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What the queue has done.
+/// Counters of the queue.
 #[derive(Default, Debug)]
 pub struct Numbers {
     /// Jobs that wait now.
@@ -80,7 +83,7 @@ pub struct Numbers {
     pub bytes: AtomicU64,
     /// Jobs that did not fit and were done in place.
     pub full: AtomicU64,
-    /// Jobs that got what another's work had made of the same body.
+    /// Jobs that got the output of another job for the same body.
     pub shared: AtomicU64,
     /// Jobs dropped before they were done: for clients that have gone, mostly.
     pub cancelled: AtomicU64,
@@ -88,7 +91,7 @@ pub struct Numbers {
     pub helped: AtomicU64,
     /// Jobs that had their first slice.
     pub begun: AtomicU64,
-    /// How long those waited for it together, in microseconds.
+    /// Time for which these waited for it together, in microseconds.
     pub waited_us: AtomicU64,
     /// The longest of these times.
     pub max_wait_us: AtomicU64,
@@ -102,7 +105,7 @@ impl Numbers {
         self.max_wait_us.fetch_max(us, Relaxed);
     }
 
-    /// How long a job waited for its first slice in the mean, in microseconds.
+    /// Mean time for which a job waited for its first slice, in microseconds.
     pub fn mean_wait_us(&self) -> u64 {
         self.waited_us.load(Relaxed).checked_div(self.begun.load(Relaxed)).unwrap_or(0)
     }
@@ -145,7 +148,7 @@ impl Queue {
         Ok(queue)
     }
 
-    /// What it has done.
+    /// Its counters.
     pub fn numbers(&self) -> &Numbers {
         &self.line.numbers
     }
@@ -155,19 +158,19 @@ impl Queue {
         &self.lanes
     }
 
-    /// How many threads it has.
+    /// Number of its threads.
     pub fn threads(&self) -> usize {
         self.threads.len()
     }
 
-    /// A worker's hand: as long as there are some, streams that can be done in slices are theirs.
+    /// A worker's hand: as long as there are hands, streams that can be done in slices are theirs.
     pub fn hand(&self) -> Hand {
         Hand::new(self.line.clone())
     }
 
     /// Gives work to the engine that it names, or to the threads; gives it back when the line is full.
     ///
-    /// While other work of its kind goes on it waits for what that makes.
+    /// While other work of its kind goes on it waits for the output of that.
     pub(crate) fn submit(&self, work: Work) -> Result<Job, Work> {
         let work = match work.kind() {
             None => work,
@@ -202,19 +205,19 @@ impl Drop for Queue {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
-        // Not under the lock: others may wait for what these would have made.
+        // Not under the lock: other jobs may wait for the output of these.
         let waiting = self.line.lock().take_all();
         waiting.into_iter().for_each(|entry| entry.slot.finish(Err(CoderFault)));
     }
 }
 
-/// Those who wait.
+/// Waiting jobs.
 struct Line {
     state: Mutex<LineState>,
     filled: Condvar,
     depth: usize,
     numbers: Numbers,
-    /// Those who wait for what others make.
+    /// Jobs that wait for the output of others.
     twins: Twins,
 }
 
@@ -230,7 +233,7 @@ struct LineState {
 
 struct Entry {
     slot: Arc<Slot>,
-    /// When it came; none once it had its first slice.
+    /// Time when it came; `None` once it had its first slice.
     since: Option<Instant>,
     /// Whether it is done in slices that are short.
     has_slices: bool,
@@ -243,7 +246,7 @@ impl Entry {
     }
 }
 
-/// Where in its line an entry goes.
+/// The end of its line at which an entry goes in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     First,
@@ -265,7 +268,7 @@ impl Line {
         true
     }
 
-    /// Who was let in before: a stream with slices left, for one. At the end it is told that nothing comes of it.
+    /// Takes an entry that was let in before: a stream with slices left, for example. At the end it gets a fault.
     fn rejoin(&self, entry: Entry, place: Place) {
         let state = self.lock();
         match state.stopped {
@@ -286,7 +289,7 @@ impl Line {
         self.lock().stopped
     }
 
-    /// Puts an entry into the line of those who are to do it, and calls one of them.
+    /// Puts an entry into the line of the threads or the hands, and wakes one of them.
     fn put(&self, mut state: MutexGuard<'_, LineState>, entry: Entry, place: Place) {
         let for_hands = entry.has_slices && !state.hands.are_none();
         let line = if for_hands { &mut state.sliced } else { &mut state.waiting };
@@ -307,7 +310,7 @@ impl Line {
         }
     }
 
-    /// The next for a thread; waits for one, none at the end.
+    /// The next entry for a thread; waits for one; `None` at the end.
     fn next(&self) -> Option<Entry> {
         let mut state = self.lock();
         loop {
@@ -333,9 +336,10 @@ impl Line {
         }
     }
 
-    /// An entry's turn by a thread, or by a worker's hand a slice of it that takes about so long; false when nobody waits for it any more.
+    /// An entry's turn by a thread, or by a worker's hand a slice of it that takes about so long; false when it is not wanted
+    /// any more.
     fn turn(&self, entry: Entry, slice: Option<Duration>) -> bool {
-        // Who has left in this moment has left nothing.
+        // A job that was dropped in this moment has left nothing.
         let Some(mut work) = entry.slot.take() else { return false };
         if let Some(since) = entry.since {
             self.numbers.waited(since);
@@ -383,7 +387,7 @@ impl Home for Line {
 }
 
 impl LineState {
-    /// Takes out who does not wait any more.
+    /// Takes out a job that was dropped.
     fn forget(&mut self, slot: &Slot) {
         for line in [&mut self.waiting, &mut self.sliced] {
             if let Some(place) = line.iter().position(|entry| std::ptr::eq(&*entry.slot, slot)) {

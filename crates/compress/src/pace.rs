@@ -1,8 +1,8 @@
 //! Levels that go with the load: `compression level auto`.
 //!
-//! A level is the highest rung of its coding's ladder that costs no more than what the moment allows for a byte. The ladder has the
-//! levels that win bytes for their time ([`RUNGS`]), what each costs is measured ([`Engine::whole_cost_ns`]), and what is allowed
-//! depends on the body's size and on the worker's [`Pace`] ([`ALLOWED_NS`]).
+//! A level is the highest rung of its coding's ladder that costs no more than the present allowance for a byte. The ladder
+//! has the levels that win bytes for their time ([`RUNGS`]), the cost of each is measured ([`Engine::whole_cost_ns`]), and
+//! the allowance depends on the body's size and on the worker's [`Pace`] ([`ALLOWED_NS`]).
 //!
 //! ```text
 //!             idle < 10 % or jobs wait          idle < 10 % or jobs wait          idle < 10 % or jobs wait
@@ -12,13 +12,13 @@
 //!                                           many jobs wait: from anywhere ────────────────────────────────────┘
 //! ```
 //!
-//! A step up allows at most 2.5 times as much. Who is busy for less than 45 % of his time, not all of it with compression, does not
-//! leave the band by it: so the pace does not swing.
+//! A step up allows at most 2.5 times as much. A worker that is busy for less than 45 % of its time, not all of it with
+//! compression, does not leave the band by it: so the pace does not swing.
 
 use crate::coder::Engine;
 use crate::coding::{Coding, Level};
 
-/// How much time there is for a body, seen from its worker.
+/// Time that there is for a body, seen from its worker.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 #[repr(u8)]
 pub enum Pace {
@@ -73,9 +73,9 @@ pub fn level(coding: Coding, bytes: Option<u64>, pace: Pace) -> Level {
     Level(if class == 0 { level.min(most) } else { level })
 }
 
-/// Sizes of bodies up to which the rows of [`ALLOWED_NS`] hold; the last row is for what is larger.
+/// Sizes of bodies up to which the rows of [`ALLOWED_NS`] hold; the last row is for larger bodies.
 const SIZES: [u64; 2] = [8 * 1024, 256 * 1024];
-/// What is assumed where the size is not known.
+/// Assumed size where it is not known.
 const USUAL_BYTES: u64 = 64 * 1024;
 
 /// Nanoseconds that a byte may take, by size and [`Pace`]. 8 KB at 100 ns are 0.8 ms; a megabyte at 40 ns holds a thread for 40.

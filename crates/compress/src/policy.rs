@@ -4,8 +4,9 @@
 //! reads the response's head; where that leaves it open, [`look`] reads the first bytes. [`decide_request`] is the same for a
 //! request's own body.
 //!
-//! Facts of the resource are judged before facts of the client. So a verdict knows whether the answer would have been another one
-//! for another Accept-Encoding: exactly then the response needs `Vary: Accept-Encoding` (RFC 9110 section 12.5.5), compressed or not.
+//! Facts of the resource are judged before facts of the client. So a verdict knows whether the answer would have been another
+//! one for another Accept-Encoding: exactly then the response needs `Vary: Accept-Encoding` (RFC 9110 section 12.5.5),
+//! compressed or not.
 
 mod facts;
 pub mod hop;
@@ -26,16 +27,16 @@ use crate::coding::{Coding, Level};
 use crate::pace::Pace;
 use crate::reason::Reason;
 
-/// What to apply.
+/// The compression to apply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// The coding.
     pub coding: Coding,
-    /// How hard to try.
+    /// The level.
     pub level: Level,
 }
 
-/// What becomes of a body.
+/// The decision about a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decision {
     /// It is compressed.
@@ -51,13 +52,13 @@ pub enum Decision {
 /// A decision, and whether it hangs on Accept-Encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Verdict {
-    /// What becomes of the body.
+    /// The decision about the body.
     pub decision: Decision,
     /// Whether another Accept-Encoding could have led to another decision.
     pub varies: bool,
 }
 
-/// How busy the process is.
+/// Load of the process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Load {
     /// Bytes that entered coders in the last second, process-wide.
@@ -66,7 +67,7 @@ pub struct Load {
     pub idle_percent: u8,
     /// Whether the limit of memory is reached.
     pub memory_full: bool,
-    /// How much time there is for a body.
+    /// Time that there is for a body.
     pub pace: Pace,
 }
 

@@ -1,32 +1,36 @@
-//! Preconditions and ranges: what of them may go to the server.
+//! Preconditions and ranges: those that may go to the server.
 //!
-//! The server knows one representation, ours are more: the same resource plain, and in each coding. What a client says about a
-//! representation that it holds (RFC 9110 sections 13 and 14) may be about one of ours, and the server would take it for its own. Two
-//! harms could come of it: bytes of two representations joined in one file, and a 304 for something that the client cannot use.
+//! The server knows one representation, ours are more: the same resource plain, and in each coding. A client's condition on a
+//! representation that it holds (RFC 9110 sections 13 and 14) may be about a representation of ours, and the server would
+//! take it for its own. Two harms could follow: bytes of two representations joined in one file, and a 304 for a
+//! representation that the client cannot use.
 //!
-//! **Tags.** Each representation has a tag of its own: the server's for its own, and for one of ours that tag with a mark which names the
-//! coding and says whether the server's was weak: `W/"x;terse=gzip"` for `"x"` ([`crate::etag::Marked`]). So a mark comes off without a doubt,
-//! and the server is shown its own tag, byte for byte: servers that compare bytes find it.
+//! **Tags.** Each representation has a tag of its own: the server's for its own, and for a representation of ours that tag
+//! with a mark which names the coding and records whether the server's was weak: `W/"x;terse=gzip"` for `"x"`
+//! ([`crate::etag::Marked`]). So a mark comes off without a doubt, and the server gets its own tag, byte for byte: servers
+//! that compare bytes find it.
 //!
-//! **If-None-Match** (13.1.2). The mark comes off where the client can use that coding. Where it cannot (a cache asks on behalf of somebody
-//! else, RFC 9111 section 4.1), the tag goes on as it is, unknown to the server. A 304 names the client's tag again ([`crate::head`]).
+//! **If-None-Match** (13.1.2). The mark comes off where the client can use that coding. Where it cannot (a cache asks on
+//! behalf of another client, RFC 9111 section 4.1), the tag goes on as it is, unknown to the server. A 304 names the client's
+//! tag again ([`crate::head`]).
 //!
-//! **If-Match** (13.1.1), and both with methods that change something: the mark comes off. What the client has seen was made of what that
-//! tag names, so no update is lost.
+//! **If-Match** (13.1.1), and both with methods that change the resource: the mark comes off. The client's copy was made of
+//! the representation that the tag names, so no update is lost.
 //!
 //! **Range with a tag of ours**, in If-Range or If-Match: the client holds bytes of ours, to which no part of the server's belongs. The range
 //! goes, and the whole comes, which a server may always send (14.2).
 //!
 //! **Range with a strong tag** in If-Range or If-Match goes on: that tag names a representation of the server's (13.1.5, 15.3.7.3).
 //!
-//! **Other ranges that may be joined with one of ours**: with a date, which all representations share, so that it is no strong validator of
-//! any (8.8.2.2); with a weak tag; or `bytes=N-` alone, from a client that is sent some of ours: simple clients just go on at the byte where
-//! they were cut off. They go on, since nobody knows yet whether the resource is one of which there is one of ours. If the 206 tells that
-//! there may be, it is dropped, and the server is asked once more, for the whole. Where the request cannot be sent again the range goes at once.
+//! **Other ranges that may be joined with one of ours**: with a date, which all representations share, so that it is no
+//! strong validator of any (8.8.2.2); with a weak tag; or `bytes=N-` alone, from a client that gets some of ours: simple
+//! clients just go on at the byte where they were cut off. They go on, since it is not known yet whether the resource has a
+//! representation of ours. If the 206 shows that there may be one, it is dropped, and the server is asked once more, for the
+//! whole. Where the request cannot be sent again the range goes at once.
 //!
-//! **Other ranges alone** stay: whoever was sent a compressed body has no length to compute them from, browsers ask for parts under
-//! `Accept-Encoding: identity`, and random access into large files must work. A part of a resource of which there may be one of ours,
-//! without a strong tag, loses its Last-Modified ([`crate::head`]).
+//! **Other ranges alone** stay: a client that got a compressed body has no length to compute them from, browsers ask for
+//! parts under `Accept-Encoding: identity`, and random access into large files must work. A part of a resource of which there
+//! may be one of ours, without a strong tag, loses its Last-Modified ([`crate::head`]).
 //!
 //! **Dates** in If-Modified-Since and If-Unmodified-Since stay: a cache that asks about responses stored for other requests names tags.
 //!
@@ -39,7 +43,7 @@ use crate::etag::{Form, Tag, Tags};
 use crate::policy::{Method, Offer};
 use terse_message::{BodyLength, Fields, Known, Request};
 
-/// What becomes of the ETag of a compressed response.
+/// Treatment of the ETag of a compressed response.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum EtagMode {
     /// It becomes weak and gets a mark that names the coding.
@@ -49,9 +53,10 @@ pub enum EtagMode {
     Weaken,
 }
 
-/// Edits the preconditions of a request that goes to the server, or to a cache. To be called after [`crate::policy::offer`] and
-/// [`crate::decode::policy::ask`], which keep what the client sent. Says whether a part that comes may be joined with one of ours: then
-/// the whole is to be asked for instead ([`whole`]), unless the resource is none that is coded or decoded for any client.
+/// Edits the preconditions of a request that goes to the server, or to a cache. To be called after [`crate::policy::offer`]
+/// and [`crate::decode::policy::ask`], which keep the client's fields. Returns whether a part that comes may be joined with
+/// one of ours: then the whole is to be asked for instead ([`whole`]), unless the resource is not coded or decoded for any
+/// client.
 pub fn guard(request: &mut Request, offer: Option<&Offer>, ask: Option<&Ask>, mode: EtagMode) -> bool {
     let offer = offer.filter(|offer| offer.may_hold_ours);
     if offer.is_none() && ask.is_none() {
@@ -84,13 +89,13 @@ pub fn guard(request: &mut Request, offer: Option<&Offer>, ask: Option<&Ask>, mo
     joins
 }
 
-/// Makes a request for a part one for the whole.
+/// Makes a request for the whole of a request for a part.
 pub fn whole(request: &mut Request) {
     request.fields.remove_known(Known::Range);
     request.fields.remove_known(Known::IfRange);
 }
 
-/// Whether a request asks for a part that its client could join with one of ours; `sent_ours`: it is sent some.
+/// Whether a request asks for a part that its client could join with one of ours; `sent_ours`: it gets some.
 pub(crate) fn may_join(fields: &Fields, sent_ours: bool) -> bool {
     if !fields.has(Known::Range) {
         return false;
@@ -119,7 +124,7 @@ fn is_strong(value: &[u8]) -> bool {
     tags.by_ref().inspect(|_| count += 1).all(|tag| !tag.weak) && count > 0 && tags.is_sound()
 }
 
-/// Whether a range is the one of a cut download: `bytes=N-` with N above 0.
+/// Whether a range is that of a cut download: `bytes=N-` with N above 0.
 fn is_resumption(value: &[u8]) -> bool {
     let Some((unit, set)) = value.iter().position(|&b| b == b'=').map(|at| (&value[..at], &value[at + 1..])) else {
         return false;
@@ -128,14 +133,14 @@ fn is_resumption(value: &[u8]) -> bool {
     unit.trim_ascii().eq_ignore_ascii_case(b"bytes") && first.iter().all(u8::is_ascii_digit) && first.iter().any(|&b| b != b'0')
 }
 
-/// What becomes of weak tags without a mark.
+/// Treatment of weak tags without a mark.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WeakTags {
     /// They are the server's own.
     Stay,
-    /// They may be strong ones of the server's that were made weak: they go on in both forms, for servers that compare bytes.
+    /// They may be strong tags of the server's that were made weak: they go on in both forms, for servers that compare bytes.
     Doubled,
-    /// The client may not be able to use what they name.
+    /// The client may not be able to use the representation that they name.
     Go,
 }
 
@@ -170,7 +175,7 @@ fn restore(fields: &mut Fields, field: Known, weak: WeakTags, usable: impl Fn(Fo
             }
         }
     }
-    // `*` names no representation. Of another list that cannot be read, what can be read is not enough to let it pass.
+    // `*` names no representation. Of another list that cannot be parsed, the readable part is not enough to let it pass.
     let unreadable = !tags.is_sound() && any && weak == WeakTags::Go;
     if unreadable || (edited && kept.is_empty()) {
         fields.remove_known(field);

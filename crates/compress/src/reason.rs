@@ -3,9 +3,10 @@
 use crate::named::named;
 
 named! {
-    /// Why a body was left as it was. One for every single case, for the log, a sample fetch and a metric.
+    /// Reason why a body was left as it was. There is a reason for every single case, for the log, a sample fetch and a
+    /// metric.
     Reason {
-        /// Neither the frontend nor the backend says `compression`.
+        /// Neither the frontend nor the backend has `compression`.
         NotConfigured = "not-configured",
         /// The proxy has answered itself: a page, a redirection, `return`.
         OwnAnswer = "own-answer",
@@ -15,7 +16,7 @@ named! {
         NoAlgorithm = "no-algorithm",
         /// A condition of `compression if` or `compression unless` does not hold.
         Condition = "condition",
-        /// The link toward the receiver compresses already: one compressor a hop.
+        /// The link toward the receiver compresses already: a single compressor on each hop.
         LinkCompresses = "link-compresses",
         /// `http-compression off` for the hop toward the receiver.
         SwitchedOff = "switched-off",
@@ -25,7 +26,7 @@ named! {
         ServerVersion = "server-version",
         /// The body ends with the server's connection, under `http-conformance haproxy`.
         UntilClose = "until-close",
-        /// The User-Agent is one that cannot decode what it asks for.
+        /// The User-Agent cannot decode the codings that it asks for.
         Agent = "agent",
         /// The request came through another proxy and `compression proxied` leaves it out.
         Proxied = "proxied",
@@ -86,7 +87,7 @@ named! {
     }
 }
 
-/// Reasons of a kind: those on whom it lies.
+/// Groups of reasons, by the party that causes them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Group {
     /// The operator can change it.
@@ -117,10 +118,10 @@ impl Group {
     }
 }
 
-/// What an operator is told about a reason.
+/// Explanation of a reason for the operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Advice {
-    /// On whom it lies.
+    /// The party that causes it.
     pub group: Group,
     /// Why, in a sentence.
     pub text: &'static str,
@@ -129,7 +130,7 @@ pub struct Advice {
 }
 
 impl Reason {
-    /// What an operator is told about it.
+    /// Its explanation for the operator.
     pub const fn advice(self) -> Advice {
         use Group::{Client, Compressed, Configuration, Limits, Message, TooSmall};
         let (group, text, line) = match self {

@@ -1,7 +1,7 @@
-//! What the configuration says: one [`Compression`] a section, one [`Process`] for `global`, joined for a request as [`Effective`].
+//! The configuration: a [`Compression`] for each section, a [`Process`] for `global`, joined for a request as [`Effective`].
 //!
-//! A request passes a frontend and a backend, and both may say `compression`. As with HAProxy the backend's word goes first, setting
-//! by setting; `offload` and `direction` of both are joined.
+//! A request passes a frontend and a backend, and both may set `compression`. As with HAProxy the backend's setting goes
+//! first, setting by setting; `offload` and `direction` of both are joined.
 
 use crate::coding::{CODINGS, Coding, Level};
 use crate::device::Wrapper;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use terse_config::Setting;
 use terse_message::Version;
 
-/// What one section says about compression.
+/// Settings of a section for compression.
 #[derive(Clone, Default, Debug)]
 pub struct Compression {
     /// `compression on|off`. `off` holds until another line of the section turns compression on again.
@@ -27,7 +27,7 @@ pub struct Compression {
     pub response: Side,
     /// Requests' bodies: `algo-req`, `type-req`, `minsize-req`.
     pub request: Side,
-    /// `direction`, once anything about compression was said.
+    /// `direction`, once any setting of compression was made.
     pub directions: Option<Directions>,
     /// The `filter` lines, once there is one: a direction without its filter is off.
     pub filters: Option<Directions>,
@@ -49,7 +49,7 @@ pub struct Compression {
     pub collect_bytes: Option<usize>,
     /// `etag weaken|suffix`.
     pub etag: Option<EtagMode>,
-    /// `engine`: what compresses whole bodies, beside software.
+    /// `engine`: the engine that compresses whole bodies, beside software.
     pub engine: Option<Choice>,
     /// `memory ...`.
     pub memory: Option<MemoryLine>,
@@ -57,30 +57,30 @@ pub struct Compression {
     pub dictionary: Option<dictionary::Line>,
 }
 
-/// What `compression on` and `compression off` say.
+/// Settings of `compression on` and `compression off`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Switch {
-    /// Everything that no other line of the section says is as [`Compression::settled`] has it.
+    /// Settings that no other line of the section makes are as [`Compression::settled`] has them.
     On,
     /// Nothing is compressed.
     Off,
 }
 
-/// What `level` says about a coding.
+/// Setting of `level` for a coding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LevelWord {
-    /// Always this one.
+    /// Always this level.
     Fixed(Level),
     /// By the body's size and the load: [`crate::pace`].
     Auto,
 }
 
-/// What `memory` says: whether compressed bodies are remembered, and where.
+/// Setting of `memory`: whether compressed bodies are remembered, and the memory.
 #[derive(Clone, Debug)]
 pub struct MemoryLine {
     /// Which memory.
     pub place: MemoryPlace,
-    /// `shared`: what is one user's own is remembered too.
+    /// `shared`: bodies for a single user are remembered too.
     pub shared: bool,
 }
 
@@ -91,11 +91,11 @@ pub enum MemoryPlace {
     Off,
     /// `on`, as without a line: the process's.
     Common,
-    /// `<size>`: the one of this line. Who inherits the line shares it.
+    /// `<size>`: the memory of this line. Sections that inherit the line share it.
     Own(Arc<Memory>),
 }
 
-/// One direction's lists.
+/// The lists of a direction.
 #[derive(Clone, Default, Debug)]
 pub struct Side {
     /// Codings in the operator's order.
@@ -120,7 +120,7 @@ pub struct Directions {
 pub enum Proxied {
     /// For all: HAProxy's way, and the default here.
     Any,
-    /// When one of these holds; for none when no flag is set.
+    /// When any of these holds; never when no flag is set.
     When(ProxiedWhen),
 }
 
@@ -143,12 +143,12 @@ pub struct ProxiedWhen {
     pub auth: bool,
 }
 
-/// What `global` says about compression.
+/// Settings of `global` for compression.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Process {
-    /// `tune.comp.maxlevel`: the level where none is named, and the cap where one is.
+    /// `tune.comp.maxlevel`: the level where none is named, and the cap where a level is.
     pub max_level: Option<u8>,
-    /// `maxcomprate`: what may enter coders in a second.
+    /// `maxcomprate`: limit of the bytes that enter coders in a second.
     pub most_rate: RateCap,
     /// `maxcompcpuusage`: percent of the processor's time; 100: any.
     pub max_cpu_percent: u8,
@@ -158,9 +158,9 @@ pub struct Process {
     pub memory_level: u8,
     /// `tune.zlib.windowsize`, 8 to 15: the window is two to the power of it, in bytes.
     pub window_bits: u8,
-    /// `tune.comp.threads`: threads of the offload queue; none: one for each processor.
+    /// `tune.comp.threads`: threads of the offload queue; `None`: one for each processor.
     pub threads: Option<usize>,
-    /// `tune.comp.nice`: how far below the workers those threads run.
+    /// `tune.comp.nice`: niceness of those threads relative to the workers.
     pub nice: u8,
     /// `tune.comp.queue`: jobs that may wait.
     pub queue_depth: usize,
@@ -170,10 +170,10 @@ pub struct Process {
     pub engines: Arc<[EngineSettings]>,
     /// `tune.comp.memory`: bytes of the memory of compressed bodies that proxies share; 0: none.
     pub memory_bytes: usize,
-    /// What becomes of tags where no `compression etag` is there.
+    /// Treatment of tags without a `compression etag` line.
     pub etag: EtagMode,
-    /// `http-conformance haproxy`: heads of answers to HEAD are left alone, as are errors' pages and what a server of HTTP/1.0 sends; Vary
-    /// is told of what is compressed alone.
+    /// `http-conformance haproxy`: heads of answers to HEAD are left alone, as are errors' pages and responses of HTTP/1.0
+    /// servers; Vary is added to compressed responses alone.
     pub as_haproxy: bool,
 }
 
@@ -182,7 +182,7 @@ pub struct Process {
 pub struct RateCap(Arc<AtomicU64>);
 
 impl RateCap {
-    /// How many they are.
+    /// The limit in kilobytes.
     pub fn kbytes(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -201,8 +201,9 @@ impl PartialEq for RateCap {
 
 impl Eq for RateCap {}
 
-/// What `tune.zlib.memlevel` is without it. A coder codes a block of symbols at one go, 16,384 of them at 8, zlib's own: 150 µs, for which
-/// a worker's other clients wait. At 6 it is a quarter: 55 µs, 0.7 % more bytes of a bitmap and 6 % fewer of a table of numbers.
+/// Default of `tune.zlib.memlevel`. A coder codes a block of symbols in a single step, 16,384 of them at 8, zlib's own: 150
+/// µs, for which a worker's other clients wait. At 6 it is a quarter: 55 µs, 0.7 % more bytes of a bitmap and 6 % fewer of a
+/// table of numbers.
 pub(crate) const MEMORY_LEVEL: u8 = 6;
 
 impl Default for Process {
@@ -243,7 +244,7 @@ impl Process {
 
 impl Setting for Compression {
     fn inherit(&self) -> Compression {
-        // HAProxy ignores `offload` in a defaults section, and says so.
+        // HAProxy ignores `offload` in a defaults section, and warns of it.
         Compression { offload: false, ..self.clone() }
     }
 }
@@ -266,7 +267,7 @@ pub const ON_CODINGS: [Coding; 3] = [Coding::Zstd, Coding::Brotli, Coding::Gzip]
 /// `minsize-res` of `compression on`, in bytes: below, a coded body hardly fits into fewer packets.
 pub const ON_MIN_BYTES: u64 = 256;
 
-/// The types of `compression on`: text, and what compresses as text does.
+/// The types of `compression on`: text, and types that compress as text does.
 pub const ON_TYPES: [&str; 28] = [
     "text/",
     "+json",
@@ -299,7 +300,8 @@ pub const ON_TYPES: [&str; 28] = [
 ];
 
 impl Compression {
-    /// The same with what `compression on` stands for, where the section does not say it. Types add up with those of the section.
+    /// The same with the settings that `compression on` stands for, where the section has none. Types add up with those of
+    /// the section.
     #[must_use]
     pub fn settled(mut self) -> Compression {
         if self.switch != Some(Switch::On) {
@@ -333,7 +335,7 @@ impl Compression {
     }
 }
 
-/// What holds for one request: the words of its frontend and its backend.
+/// The settings for a request: of its frontend and its backend.
 #[derive(Clone, Copy, Debug)]
 pub struct Effective<'a> {
     front: Option<&'a Compression>,
@@ -348,7 +350,7 @@ impl<'a> Effective<'a> {
         Effective { front, back: back.filter(|back| back.is_on()), process }
     }
 
-    /// Whether anything is said at all.
+    /// Whether there is any setting.
     pub fn is_configured(&self) -> bool {
         self.front.is_some() || self.back.is_some()
     }
@@ -366,7 +368,7 @@ impl<'a> Effective<'a> {
         self.first(|c| (!c.response.algorithms.is_empty()).then_some(&c.response.algorithms[..])).unwrap_or_default()
     }
 
-    /// The coding for requests' bodies: the one named last, as with HAProxy.
+    /// The coding for requests' bodies: the coding named last, as with HAProxy.
     pub fn request_coding(&self) -> Option<Coding> {
         self.first(|c| c.request.algorithms.last().copied())
     }
@@ -391,8 +393,8 @@ impl<'a> Effective<'a> {
         self.first(|c| c.request.min_bytes).unwrap_or(0)
     }
 
-    /// The level for a coding: what is said, or for those with zlib's levels `tune.comp.maxlevel` as HAProxy has it, or the coding's
-    /// own default; never above `tune.comp.maxlevel`. The size and the pace count for `auto` alone.
+    /// The level for a coding: the set level, or for those with zlib's levels `tune.comp.maxlevel` as HAProxy has it, or the
+    /// coding's own default; never above `tune.comp.maxlevel`. The size and the pace count for `auto` alone.
     pub fn level(&self, coding: Coding, bytes: Option<u64>, pace: Pace) -> Level {
         let said = self.level_word(coding).map(|word| match word {
             LevelWord::Fixed(level) => level,
@@ -428,8 +430,8 @@ impl<'a> Effective<'a> {
         self.first(|c| c.levels[coding as usize])
     }
 
-    /// The least level of a remembered form that may be sent. With `auto` it is any while there is little time, because that form costs
-    /// nothing; later a better one is made.
+    /// The least level of a remembered form that may be sent. With `auto` it is any while there is little time, because that
+    /// form costs nothing; later a better form is made.
     pub fn least_level(&self, plan: Plan, pace: Pace) -> Level {
         match self.level_word(plan.coding) {
             Some(LevelWord::Auto) if pace < Pace::Steady => Level(0),
@@ -437,12 +439,12 @@ impl<'a> Effective<'a> {
         }
     }
 
-    /// The most that may be tried for in idle time, where `tune.comp.maxlevel` says it.
+    /// The highest level that may be tried in idle time, where `tune.comp.maxlevel` sets it.
     pub fn most_level(&self) -> Level {
         Level(self.process.max_level.unwrap_or(u8::MAX))
     }
 
-    /// What is said about the memory of compressed bodies.
+    /// The setting of the memory of compressed bodies.
     pub fn memory(&self) -> Option<&'a MemoryLine> {
         self.first(|c| c.memory.as_ref())
     }
@@ -472,12 +474,12 @@ impl<'a> Effective<'a> {
         self.first(|c| (!c.disabled_agents.is_empty()).then_some(&c.disabled_agents[..])).unwrap_or_default()
     }
 
-    /// What holds for requests that came through another proxy.
+    /// The setting for requests that came through another proxy.
     pub fn proxied(&self) -> Proxied {
         self.first(|c| c.proxied).unwrap_or(Proxied::Any)
     }
 
-    /// Bytes of a body held for work on the whole of it: what is said, or as much as the engine takes of that coding.
+    /// Bytes of a body held for work on the whole of it: the set number, or as much as the engine takes of that coding.
     pub fn collect_bytes(&self, coding: Coding) -> usize {
         let engine = || match self.first(|c| c.engine.as_ref()) {
             Some(Choice::Found { largest, .. }) => Wrapper::of(coding).map(|_| (*largest).max(crate::body::DEFAULT_COLLECT_BYTES)),
@@ -495,12 +497,12 @@ impl<'a> Effective<'a> {
         }
     }
 
-    /// What becomes of a compressed response's ETag.
+    /// Treatment of a compressed response's ETag.
     pub fn etag(&self) -> EtagMode {
         self.first(|c| c.etag).unwrap_or(self.process.etag)
     }
 
-    /// What `global` says.
+    /// Settings of `global`.
     pub fn process(&self) -> &'a Process {
         self.process
     }

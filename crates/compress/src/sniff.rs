@@ -1,4 +1,4 @@
-//! The look at the first bytes: what is compressed already is not compressed again.
+//! The look at the first bytes: a body that is compressed already is not compressed again.
 //!
 //! Two signs. A *magic number* of a format that compresses by itself. And *noise*: bytes as evenly spread as random ones, among which
 //! no string of four comes twice. The spread is measured by how often two bytes are equal: for n bytes whose values occur
@@ -18,7 +18,7 @@ use crate::reason::Reason;
 /// Bytes that the look wants at most.
 pub const LOOK_BYTES: usize = 4096;
 
-/// Looks at the first bytes of a body; says why they should not be compressed.
+/// Looks at the first bytes of a body; returns the reason why they should not be compressed.
 pub fn look(first: &[u8]) -> Option<Reason> {
     let first = &first[..first.len().min(LOOK_BYTES)];
     if has_magic(first) {
@@ -33,7 +33,7 @@ fn has_magic(first: &[u8]) -> bool {
         || (first.starts_with(b"RIFF") && first.get(8..12) == Some(b"WEBP"))
 }
 
-/// Formats that compress their content, by their first bytes: (where, what).
+/// Formats that compress their content, by their first bytes: (offset, bytes).
 const MAGIC: &[(usize, &[u8])] = &[
     (0, b"\x1f\x8b\x08"),       // gzip
     (0, b"PK\x03\x04"),         // zip, and what is built on it: docx, jar, apk, epub
@@ -82,7 +82,7 @@ fn spread_hundredths(bytes: &[u8]) -> u64 {
     25_600 * pairs / (n * (n - 1))
 }
 
-/// How many strings of four bytes were there before, as far as a table of the last place of each hash remembers.
+/// Number of strings of four bytes that were there before, as far as a table of the last place of each hash remembers.
 fn repeats(bytes: &[u8]) -> usize {
     const BITS: u32 = 10;
     let mut last = [0u32; 1 << BITS];

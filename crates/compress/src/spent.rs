@@ -1,7 +1,7 @@
-//! Time in coders, process-wide: by coding, and by where the work is done.
+//! Time in coders, process-wide: by coding, and by the place of the work.
 //!
-//! A worker reads the monotonic clock, which costs nothing; a thread beside the workers, which others may interrupt, its own processor
-//! time. What an engine does in another process is not in here: `show engines` has it.
+//! A worker reads the monotonic clock, which costs nothing; a thread beside the workers, which others may interrupt, its own
+//! processor time. An engine's work in another process is not counted here: `show engines` has it.
 
 use crate::coding::{CODINGS, Coding};
 use nix::time::{ClockId, clock_gettime};

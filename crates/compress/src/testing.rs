@@ -6,14 +6,14 @@ use crate::settings::{Compression, Effective, Process};
 use terse_config::{Config, Diagnostics, Environment, Keyword, Loader, Settings, Source};
 use terse_message::{BodyLength, Fields, Request, Response, Version};
 
-/// A configuration with one `listen` section.
+/// A configuration with a single `listen` section.
 pub(crate) struct Setup {
     listen: Option<Compression>,
     process: Process,
 }
 
 impl Setup {
-    /// The lines of a `listen` section; lines behind `global:` belong there.
+    /// The lines of a `listen` section; lines after `global:` belong there.
     pub(crate) fn new(lines: &str) -> Setup {
         let (listen, global) = lines.split_once("global:").unwrap_or((lines, ""));
         let (config, said) = load(&[KEYWORDS], &format!("global\n{global}\nlisten l\n{listen}\n"));
@@ -37,7 +37,7 @@ impl Setup {
         Effective::new(self.listen.as_ref(), self.listen.as_ref(), &self.process)
     }
 
-    /// The decision under other words of `global`.
+    /// The decision under other settings of `global`.
     pub(crate) fn decide_with(&self, process: &Process, request: &Request, response: &Response) -> Verdict {
         let settings = Effective::new(self.listen.as_ref(), self.listen.as_ref(), process);
         let offer = policy::offer(request, Link::default(), &settings);
@@ -53,24 +53,24 @@ impl Setup {
     }
 }
 
-/// A file of these lines, and the reasons of what is wrong in it.
+/// A file of these lines, and the reasons of its faults.
 pub(crate) fn load(tables: &[&'static [Keyword]], text: &str) -> (Config, Vec<String>) {
     let (config, diagnostics) = read(tables, text);
     (config, reasons(&diagnostics))
 }
 
-/// The same before anybody asked what is wrong.
+/// The same, with the diagnostics.
 pub(crate) fn read(tables: &[&'static [Keyword]], text: &str) -> (Config, Diagnostics) {
     let loader = Loader { tables: tables.to_vec(), environment: Environment::default() };
     loader.load(&[Source { name: "test.cfg".into(), bytes: text.into() }], Settings::default())
 }
 
-/// What is wrong, without places and hints.
+/// The reasons of the faults, without places and hints.
 pub(crate) fn reasons(diagnostics: &Diagnostics) -> Vec<String> {
     diagnostics.iter().map(|diagnostic| diagnostic.reason.clone()).collect()
 }
 
-/// `METHOD target`, then fields, one a line. HTTP/1.0 behind the target sets the version.
+/// `METHOD target`, then fields, one a line. HTTP/1.0 after the target sets the version.
 pub(crate) fn request(head: &str) -> Request {
     let mut request = Request::default();
     let (line, fields) = head.split_once('\n').unwrap_or((head, ""));
@@ -87,8 +87,8 @@ pub(crate) fn request(head: &str) -> Request {
     request
 }
 
-/// The status, then fields, one a line. The body is chunked unless Content-Length says its length; `close` behind the status: it
-/// ends with the connection.
+/// The status, then fields, one a line. The body is chunked unless Content-Length gives its length; `close` after the status:
+/// it ends with the connection.
 pub(crate) fn response(head: &str) -> Response {
     let (line, fields) = head.split_once('\n').unwrap_or((head, ""));
     let (status, version) = line.split_once(' ').unwrap_or((line, ""));

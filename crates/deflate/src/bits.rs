@@ -1,15 +1,15 @@
 //! Bits into bytes, the first bit lowest (RFC 1951 section 3.1.1).
 //!
-//! Bits gather in a register of 64. A store writes all eight of its bytes and moves on by the whole ones among them, so it needs no
-//! branch; what lies beyond is written again by the next store. After a store at most 7 bits are left, so 56 may be put before the
-//! next one.
+//! Bits gather in a register of 64. A store writes all eight of its bytes and moves on by the whole ones among them, so it
+//! needs no branch; the bytes beyond are written again by the next store. After a store at most 7 bits are left, so 56 may be
+//! put before the next store.
 
 use crate::lanes::put_word;
 
 /// Bits that may be put between two stores.
 pub(crate) const ROOM: u32 = 56;
 
-/// What is left of the last byte between two blocks.
+/// The rest of the last byte between two blocks.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Rest {
     bits: u64,
@@ -39,7 +39,7 @@ pub(crate) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Begins to write up to `bits` bits behind what is in `out` and in `rest`.
+    /// Begins to write up to `bits` bits after those in `out` and in `rest`.
     pub(crate) fn new(out: &'a mut Vec<u8>, rest: Rest, bits: u64) -> Writer<'a> {
         let at = out.len();
         // A store needs eight bytes, wherever the last bit falls.
@@ -77,7 +77,7 @@ impl<'a> Writer<'a> {
         self.at += bytes.len();
     }
 
-    /// Ends the block: where the whole bytes end, and what is left of the last one.
+    /// Ends the block; returns the end of the whole bytes, and the rest of the last byte.
     pub(crate) fn finish(mut self) -> (usize, Rest) {
         self.store();
         (self.at, Rest { bits: self.bits, count: self.count })

@@ -18,16 +18,17 @@ const _: () = assert!(4 * LITLEN_LIMIT <= ROOM as usize);
 const DISTANCE_LIMIT: usize = 15;
 const _: () = assert!(LITLEN_LIMIT + 5 + DISTANCE_LIMIT + 13 <= ROOM as usize);
 
-/// The most bytes of one stored block.
+/// The most bytes of a stored block.
 const STORED_MAX: usize = 65_535;
 
-/// What a block says.
+/// Content of a block.
 pub(crate) trait Body {
-    /// Writes it in these codes, without the end of the block. `input` is what it stands for. To be `#[inline(always)]`.
+    /// Writes it in these codes, without the end of the block. `input`: the bytes that it stands for. To be
+    /// `#[inline(always)]`.
     fn write<'w>(&self, input: &[u8], codes: &Codes, litlens: &Litlens, writer: Writer<'w>) -> Writer<'w>;
 }
 
-/// Writes the input as one block, or as several stored ones.
+/// Writes the input as a single block, or as several stored ones.
 pub(crate) fn write<B: Body + ?Sized>(
     processor: Processor,
     input: &[u8],
@@ -61,7 +62,8 @@ pub(crate) fn write<B: Body + ?Sized>(
     rest
 }
 
-/// Writes the input in stored blocks, as many as it takes. Nothing becomes one empty block, which ends at a byte's border.
+/// Writes the input in stored blocks, as many as it takes. An empty input becomes an empty block, which ends at a byte's
+/// border.
 pub(crate) fn write_stored(mut input: &[u8], last: bool, mut rest: Rest, out: &mut Vec<u8>) -> Rest {
     loop {
         let (now, later) = input.split_at(input.len().min(STORED_MAX));
@@ -219,7 +221,7 @@ pub(crate) struct Bits {
 #[derive(Clone, Copy)]
 pub(crate) struct Distance {
     pub(crate) code: Bits,
-    /// Extra bits behind it.
+    /// Extra bits after it.
     pub(crate) extra: u32,
 }
 

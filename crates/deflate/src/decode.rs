@@ -11,12 +11,12 @@
 //!                                                            Byte, Length ──> Distance ──> Match
 //! ```
 //!
-//! Each step takes the bits of one thing, once they are all there, so that a call may end between any two bytes; in the middle of blocks,
-//! where there is enough of both, a loop does many steps at once ([`fast`]).
+//! Each step takes the bits of a single element, once they are all there, so that a call may end between any two bytes; in
+//! the middle of blocks, where there is enough of both, a loop does many steps at once ([`fast`]).
 //!
-//! Invariant: a decoder is at most [`Decoder::BYTES`] large, tables and all: what zlib's takes beside its window. It allocates nothing.
-//! While a block's head is read, the lengths of codes are kept where the table of distances will be, and the code in which they are
-//! written where that of bytes and lengths will be.
+//! Invariant: a decoder is at most [`Decoder::BYTES`] large, tables and all: the size of zlib's beside its window. It
+//! allocates nothing. While a block's head is read, the lengths of codes are kept where the table of distances will be, and
+//! the code in which they are written where that of bytes and lengths will be.
 //!
 //! Invariant: of the input no byte is taken that was not needed, once [`Decoder::bits`] were given back.
 
@@ -40,7 +40,7 @@ use table::{DISTANCES, Entry, LITLEN, Table};
 
 /// Of 286 symbols with codes of up to 15 bits, a first table of 10 and its second ones have no more entries.
 type Litlen = Table<1332, 10>;
-/// Of 30 symbols, one of 8.
+/// Of 30 symbols, a first table of 8.
 type Distances = Table<402, 8>;
 
 /// A decoder of raw deflate streams.
@@ -48,19 +48,19 @@ type Distances = Table<402, 8>;
 pub struct Decoder {
     litlen: Litlen,
     distances: Distances,
-    /// Bits before, in and behind the stream.
+    /// Bits before, in and after the stream.
     pub bits: Bits,
     step: Step,
     is_last: bool,
     /// Whether the tables are those of the fixed code.
     is_fixed: bool,
-    /// A caller was told of the head of a block, and nothing was decoded since.
+    /// A call has returned after the head of a block, and nothing was decoded since.
     is_behind_head: bool,
     /// Lengths of the codes of bytes and lengths, and of distances, in the head of a block.
     counts: (u16, u16),
-    /// How many lengths were read.
+    /// Number of lengths that were read.
     known: u16,
-    /// Bits of what is decoded now.
+    /// Bits of the element that is decoded now.
     back: u8,
     /// A byte, the base of a length or distance, with bits that are to be added.
     entry: Entry,
@@ -73,7 +73,7 @@ pub struct Decoder {
     entries: u16,
 }
 
-/// What comes next.
+/// The next step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     Between,
@@ -93,14 +93,14 @@ enum Step {
     Broken(Flaw),
 }
 
-/// Where a caller wants to be asked.
+/// Places at which a call returns to its caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pause {
     /// Nowhere.
     Never,
-    /// Before each block, and behind the last one: [`Decoder::resume`] goes on.
+    /// Before each block, and after the last one: [`Decoder::resume`] goes on.
     Blocks,
-    /// There, and behind the head of each.
+    /// There, and after the head of each.
     Heads,
 }
 
@@ -119,18 +119,18 @@ pub enum Stop {
     End,
 }
 
-/// What is wrong with a stream. RFC 1951 allows none of it.
+/// Flaw of a stream. RFC 1951 allows none of these.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flaw {
     /// A block of the fourth kind.
     Block,
-    /// The length of a stored block is not the complement of what stands behind it.
+    /// The length of a stored block is not the complement of the number after it.
     Stored,
     /// More symbols than there are.
     Counts,
     /// Lengths in which the lengths are written that are no code.
     LengthCodes,
-    /// A length that repeats one that is not there, or goes beyond the last.
+    /// A length that repeats one before the first, or goes beyond the last.
     Repeat,
     /// A block that cannot end.
     NoEnd,
@@ -142,7 +142,7 @@ pub enum Flaw {
     Symbol,
     /// Bits that are no code for a distance.
     DistanceSymbol,
-    /// A distance to before the begin, or farther than what was kept.
+    /// A distance to before the begin, or farther than the kept bytes.
     Distance,
 }
 
@@ -194,11 +194,12 @@ impl Decoder {
         (self.step, self.is_last, self.is_behind_head) = (Step::Between, false, false);
     }
 
-    /// Decodes until something is missing, or a caller wants to be asked. Bits that were read and not used stay in [`Decoder::bits`]:
-    /// whole bytes of them are to be given back when `input` goes, unless it was that which was missing.
+    /// Decodes until input or room is missing, or a `pause` is reached. Bits that were read and not used stay in
+    /// [`Decoder::bits`]: whole bytes of them are to be given back when `input` goes, unless it was the input that was
+    /// missing.
     ///
     /// # Errors
-    /// What is wrong with the stream: the same from then on.
+    /// The flaw of the stream: the same from then on.
     pub fn decode(&mut self, input: &mut Input<'_>, output: &mut Output<'_>, pause: Pause) -> Result<Stop, Flaw> {
         self.is_behind_head = false;
         loop {
@@ -225,7 +226,7 @@ impl Decoder {
         self.step == Step::Between
     }
 
-    /// Whether a block began, and a caller was asked.
+    /// Whether a block began, and a call has returned for that.
     pub fn is_behind_head(&self) -> bool {
         self.is_behind_head
     }
@@ -235,7 +236,7 @@ impl Decoder {
         self.is_last
     }
 
-    /// Whether a stored block begins at the border of a byte: what a flush leaves.
+    /// Whether a stored block begins at the border of a byte: the mark of a flush.
     pub fn is_at_flush(&self) -> bool {
         self.step == Step::Stored && self.bits.count() == 0
     }
@@ -245,8 +246,8 @@ impl Decoder {
         self.entries
     }
 
-    /// Where in a block it is: bits back to what is decoded now, if there are any to count, and bytes of it that were put out; or bytes of
-    /// a stored block that are to come.
+    /// Position in a block: bits back to the element that is decoded now, if there are any to count, and bytes of it that
+    /// were put out; or bytes of a stored block that are to come.
     pub fn mark(&self) -> (Option<u8>, u16) {
         match self.step {
             _ if self.is_behind_head => (None, 0),
@@ -371,7 +372,8 @@ impl Decoder {
             self.known += 1;
         }
         let lengths = self.distances.kept::<LENGTH_CODES>();
-        // A single one of one bit is no code here. Where there is none at all, all lengths are zero, and the block has no end.
+        // A single symbol with a code of one bit is no code here. Where there is none at all, all lengths are zero, and the
+        // block has no end.
         let is_code = lengths.iter().map(|&length| u32::from(length)).sum::<u32>() != 1;
         let filled = self.litlen.fill(&lengths, |symbol| Entry::number(symbol as u16, 0));
         self.entries = filled.ok().filter(|_| is_code).ok_or(Flaw::LengthCodes)? as u16;
@@ -436,7 +438,7 @@ impl Decoder {
         }
     }
 
-    /// A byte, a length, or the end of a block; as many symbols as can be done at once.
+    /// Decodes a byte, a length, or the end of a block; as many symbols as can be done at once.
     fn symbol(&mut self, input: &mut Input<'_>, output: &mut Output<'_>) -> Result<(), Cut> {
         if output.left() >= fast::ROOM && input.rest().len() >= fast::INPUT && output.may_spill() {
             let (litlen, distances, bits) = (&self.litlen, &self.distances, &mut self.bits);
@@ -487,7 +489,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Adds what is to be added to a length or distance.
+    /// Adds the extra bits of a length or distance.
     fn number(&mut self, input: &mut Input<'_>) -> Result<u16, Cut> {
         let count = self.entry.all_bits() - self.entry.code_bits();
         let added = self.need(count, input)?;

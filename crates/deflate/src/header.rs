@@ -30,11 +30,11 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The head that says these lengths.
+    /// The head for these lengths.
     pub(crate) fn new(litlen: &[u8; LITLEN_SYMBOLS], distance: &[u8; DISTANCE_SYMBOLS]) -> Header {
         let litlens = used(litlen).max(FIRST_LENGTH);
         let distances = used(distance).max(1);
-        // One list: a run may go from one code into the other.
+        // A single list: a run may go from one code into the other.
         let mut both = [0u8; LITLEN_SYMBOLS + DISTANCE_SYMBOLS];
         both[..litlens].copy_from_slice(&litlen[..litlens]);
         both[litlens..litlens + distances].copy_from_slice(&distance[..distances]);
@@ -77,7 +77,7 @@ impl Header {
             push(length, 0);
             left -= 1;
             while left >= 3 {
-                // Seven are better said as four and three than as six and one.
+                // Seven are better written as four and three than as six and one.
                 let again = if left == 7 { 4 } else { left.min(6) };
                 push(REPEAT, again - 3);
                 left -= again;
@@ -97,7 +97,7 @@ impl Header {
             + items.map(|item| u64::from(self.lengths[usize::from(item.0)]) + u64::from(extra(item.0))).sum::<u64>()
     }
 
-    /// Writes it, behind the block's kind.
+    /// Writes it, after the block's kind.
     pub(crate) fn write(&self, writer: &mut Writer<'_>) {
         writer.put((self.litlens - FIRST_LENGTH) as u64, 5);
         writer.put((self.distances - 1) as u64, 5);

@@ -8,7 +8,7 @@
 /// The longest code that any limit allows.
 pub(crate) const MAX_LENGTH: usize = 15;
 
-/// Gives each symbol that occurs the length of its code, at most `limit`, and each that does not 0.
+/// Gives each symbol that occurs the length of its code, at most `limit`, and each other symbol 0.
 ///
 /// A tree of fewer than two symbols gets a second one, of length 1 too: some decoders refuse an incomplete code.
 pub(crate) fn lengths<const N: usize>(counts: &[u32; N], limit: usize, lengths: &mut [u8; N]) {
@@ -72,7 +72,7 @@ fn join(nodes: &mut [u32]) {
     }
 }
 
-/// How many codes have each length, given the inner nodes' depths, which fall from first to last.
+/// Number of codes of each length, given the inner nodes' depths, which fall from first to last.
 fn count_lengths(nodes: &[u32], limit: usize) -> [u16; MAX_LENGTH + 1] {
     let mut of_length = [0u16; MAX_LENGTH + 1];
     let (mut inner, mut leaves_over) = (nodes[..nodes.len() - 1].iter().rev().peekable(), 0u32);
@@ -124,7 +124,7 @@ pub(crate) fn codes<const N: usize>(lengths: &[u8; N]) -> [u16; N] {
     for length in 1..=MAX_LENGTH {
         next[length + 1] = (next[length] + next[length + 1]) << 1;
     }
-    // Above: the first code of length n is twice what ends the codes of length n - 1.
+    // Above: the first code of length n is twice the end of the codes of length n - 1.
     let mut codes = [0; N];
     for (code, length) in codes.iter_mut().zip(lengths) {
         // One without a length gets zero, without a branch.

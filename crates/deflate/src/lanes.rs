@@ -5,12 +5,12 @@
 /// Bytes of the widest vector.
 pub(crate) const LANES: usize = 32;
 
-/// What is compared many at once.
+/// Comparison of many values at once.
 pub(crate) trait Lanes: Copy {
     /// A bit for each byte of the first half that is equal to `low`, and of the second half to `high`; the first lowest.
     fn equal(self, bytes: &[u8; LANES], low: u8, high: u8) -> u32;
 
-    /// How many of the first bytes are equal.
+    /// Number of the first bytes that are equal.
     fn common(self, a: &[u8; WORD], b: &[u8; WORD]) -> u32;
 
     /// The same for twice as many.
@@ -22,8 +22,8 @@ pub(crate) trait Lanes: Copy {
     }
 }
 
-/// Where other places lie, seen from eight that follow one another: below zero if they are before them by 32,768 at most, else 0 or 1.
-/// They are put into one register: to store each apart would take as long as all else that is done for them.
+/// Distances of other places, seen from eight that follow one another: below zero if they are before them by 32,768 at most,
+/// else 0 or 1. They are put into a single register: to store each apart would take as long as all other work for them.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 #[allow(unsafe_code)]
 #[inline(always)]
@@ -51,7 +51,7 @@ pub(crate) const WORD: usize = 16;
 #[derive(Clone, Copy)]
 pub(crate) struct Text<'a> {
     bytes: &'a [u8],
-    /// Places of which all bytes of a word are there.
+    /// Number of places with all bytes of a word.
     words: usize,
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn put_word(room: &mut [u8], at: usize, word: u64) {
     unsafe { room.as_mut_ptr().add(at).cast::<[u8; size_of::<u64>()]>().write(word.to_le_bytes()) }
 }
 
-/// What every processor of the target can do.
+/// The instructions of every processor of the target.
 #[derive(Clone, Copy)]
 pub(crate) struct Plain;
 
@@ -143,7 +143,7 @@ mod avx2 {
     impl Lanes for Avx2 {
         #[inline(always)]
         fn equal(self, bytes: &[u8; LANES], low: u8, high: u8) -> u32 {
-            // SAFETY: the processor has AVX2; `self` says so.
+            // SAFETY: the processor has AVX2; `self` is the proof.
             unsafe { equal(bytes, low, high) }
         }
 

@@ -1,4 +1,4 @@
-//! Takes a match only where no better one begins at the next place, or at the one behind it.
+//! Takes a match only where no better one begins at the next place, or at the place after it.
 
 use crate::lanes::Lanes;
 use crate::parse::{Sequences, Stretch};
@@ -8,26 +8,27 @@ use crate::symbols::{MAX_MATCH, MIN_MATCH};
 use crate::window::{Match, Window};
 use std::ops::Range;
 
-/// How hard it is tried. What it buys stands beside the levels.
+/// Effort of the search. The gain is given beside the levels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
     /// A match of this length ends the search for a longer one at its place.
     pub(crate) nice: u32,
-    /// Behind a match that is shorter than this the next place is looked at,
+    /// After a match that is shorter than this the next place is looked at,
     pub(crate) sure: u32,
-    /// and behind one that is shorter than this while it pays.
+    /// and after a match that is shorter than this while it pays.
     pub(crate) lazy: u32,
-    /// A match of this length is taken without a look at the place behind the next.
+    /// A match of this length is taken without a look at the place after the next.
     pub(crate) patient: u32,
-    /// Whether it is tried as hard as [`THOROUGH`] does where matches are long.
+    /// Whether the effort is that of [`THOROUGH`] where matches are long.
     pub(crate) adapts: bool,
 }
 
-/// How hard it is tried where matches are long: they are few then, so that looks are few too, and each wins more. Headers of C come out
-/// at zlib's size so, at 0.9 % more without, for a tenth of the time.
+/// Effort where matches are long: they are few then, so that looks are few too, and each wins more. Headers of C come out at
+/// zlib's size so, at 0.9 % more without, for a tenth of the time.
 const THOROUGH: Effort = Effort { nice: 258, sure: 32, lazy: 32, patient: 8, adapts: false };
 
-/// Bytes that a match stands for where matches are long, with the literals before it, in a text and in what is none. Scripts have nine,
+/// Bytes that a match stands for where matches are long, with the literals before it, in a text and in other input. Scripts
+/// have nine, headers of C twice that.
 /// headers of C twice that.
 const LONG_TEXT: u32 = 10;
 const LONG_OTHER: u32 = 16;
@@ -40,40 +41,43 @@ pub(crate) struct Lazy {
     tables: Box<dyn Tables>,
     effort: Effort,
     processor: Processor,
-    /// What is coded.
+    /// Nature of the input.
     nature: Nature,
     /// Bytes that a match stood for in the last stretch, with the literals before it.
     bytes_per_match: u32,
 }
 
-/// Looks behind longer matches that are tried in each stretch, and how many of them must win a byte at least for more to be tried: one
-/// of so many. A script's win one of four, records' almost one each, which is 1.5 % of their bytes; to look always takes 12 % more time.
+/// Looks after longer matches that are tried in each stretch, and the least share of them, as a divisor, that must win a byte
+/// for more to be tried. A script's win one of four, records' almost one each, which is 1.5 % of their bytes; to look always
+/// takes 12 % more time.
 const TRIES: u32 = 32;
 const WORTHWHILE: u32 = 4;
 
-/// What a match must save more, in bits, than the one before it that it makes into literals. With 3 and 6, and four bits for each byte,
-/// an image of /usr is 0.02 % larger, English 0.1 %.
+/// Bits that a match must save more than the match before it, which it makes into literals. With 3 and 6, and four bits for
+/// each byte, an image of /usr is 0.02 % larger, English 0.1 %.
 const NEXT_GAIN: i32 = 2;
 /// The same, for a match two places on.
 const SECOND_GAIN: i32 = 4;
 
-/// Of the places of a match that is longer than this every second one is put into the rows, and the last ones: what begins between two of
-/// them is found one place later, and then goes back by it. Half the work, and not a thousandth more bytes; texts that are to be quick would
-/// lose 0.4 % with the smaller number. With fewer last ones, pictures come out a tenth larger.
+/// Of the places of a match that is longer than this every second one is put into the rows, and the last ones: a match that
+/// begins between two of them is found one place later, and then goes back by it. Half the work, and not a thousandth more
+/// bytes; texts that are to be quick would lose 0.4 % with the smaller number. With fewer last ones, pictures come out a
+/// tenth larger.
 const SPARSE_TEXT: u32 = 16;
 const SPARSE_OTHER: u32 = 8;
-/// Of a longer run of a few bytes only the last places are put in: the others would push out what they are a copy of.
+/// Of a longer run of a few bytes only the last places are put in: the others would push out the places that they are a copy
+/// of.
 const LONG_RUN: u32 = 16;
 const RUN_DISTANCE: u32 = 8;
 const TAIL: u32 = 4;
 
-/// Where nothing has been found for a while, not every place is looked at: one of two after so many bytes in vain, then one of three, up
-/// to one of so many; a match is found later so, and goes back. Bytes that are coded already take a third of the time, and 0.2 % more
-/// room. Texts have use for more looks.
+/// After a while without a match, not every place is looked at: one of two after so many bytes in vain, then one
+/// of three, up to one of so many; a match is found later so, and goes back. Bytes that are coded already take a third of the
+/// time, and 0.2 % more room. Texts have use for more looks.
 const VAIN_TEXT: (u32, u32) = (64, 4);
 const VAIN_OTHER: (u32, u32) = (32, 12);
 
-/// Where there are so many different bytes, of [`crate::window::VARIETY_OF`], each needs so many bits that a match of three of them saves
+/// With so many different bytes, of [`crate::window::VARIETY_OF`], each needs so many bits that a match of three of them saves
 /// some. Random letters come out 1.3 % larger with such matches.
 const VARIED: u32 = 64;
 
@@ -82,7 +86,7 @@ impl Lazy {
         Lazy { tables, effort, processor, nature: Nature::Other, bytes_per_match: 0 }
     }
 
-    /// Begins with `input`, behind a dictionary.
+    /// Begins with `input`, after a dictionary.
     pub(crate) fn begin(&mut self, dictionary: &[u8], input: &[u8]) {
         self.restart(dictionary.len() + input.len(), Nature::of(input));
         self.tables.window().reset(dictionary);
@@ -258,7 +262,7 @@ impl<const TEXT: bool, const ROWS: usize, const FOURS: usize, const THREES: usiz
     }
 }
 
-/// What a match saves, in bits: about five for each byte, less the bits of its distance.
+/// Saving of a match, in bits: about five for each byte, less the bits of its distance.
 #[inline(always)]
 fn worth(found: Match) -> i32 {
     5 * found.length as i32 - (found.distance | 1).ilog2() as i32

@@ -44,7 +44,7 @@ pub const LEVELS: std::ops::RangeInclusive<u8> = 1..=8;
 /// Bytes of the shortest text for which this coder is taken: shorter ones come out larger than zlib's now and then, by up to 0.3 %.
 const LEAST_TEXT: usize = 32 * 1024;
 
-/// The same for what is no text.
+/// The same for input that is no text.
 const LEAST_OTHER: usize = 48 * 1024;
 
 /// The same for a text at the first level. At 8 KB it takes 0.84 of libdeflate's time; shorter ones pay less and less for its tables.
@@ -53,7 +53,8 @@ const LEAST_QUICK: usize = 8 * 1024;
 /// The same at the second level. At 8 KB libdeflate's third is as small and quicker, at 24 KB no smaller and slower.
 const LEAST_TWICE: usize = 16 * 1024;
 
-/// The level that stands for one of zlib's, for an input of some length: its form is no larger, and it is quicker there than libdeflate.
+/// The level that stands for a level of zlib's, for an input of some length: its form is no larger, and it is quicker there
+/// than libdeflate.
 ///
 /// Within a hundredth or two of single inputs; over many it holds, as it does for libdeflate's levels.
 pub fn for_zlib(level: u8, input: &[u8]) -> Option<u8> {
@@ -100,8 +101,9 @@ pub fn is_mostly_no_text(input: &[u8]) -> bool {
     Nature::is_mostly_other(input)
 }
 
-/// What comes out of this coder at less than this part of its size is better coded by another too, and the smaller form taken: pictures
-/// of even colours have more places for each match than rows hold, and come out up to 15 % larger than zlib's. They are quick to code.
+/// Output at less than this part of the input's size is better coded by another coder too, and the smaller form taken:
+/// pictures of even colours have more places for each match than rows hold, and come out up to 15 % larger than zlib's. They
+/// are quick to code.
 pub const WORST: usize = 20;
 
 /// The most bytes that a coder holds.
@@ -137,19 +139,19 @@ const fn effort(nice: u32, sure: u32, lazy: u32, patient: u32) -> Effort {
 /// A reusable coder.
 pub struct Encoder(Way);
 
-/// How symbols are found.
+/// Method of finding symbols.
 enum Way {
     Quick(Box<Quick>),
     Rows(Box<Rows>),
 }
 
 impl Encoder {
-    /// A coder of one of [`LEVELS`]; what is beyond is as the nearest.
+    /// A coder at a level of [`LEVELS`]; other levels are as the nearest.
     pub fn new(level: u8) -> Encoder {
         Encoder::on(Processor::here(), level)
     }
 
-    /// The same, on a processor that can do so much: it gives the same bytes, which is what this is for.
+    /// The same, for a given processor: it gives the same bytes, for a test of just that.
     pub fn on(processor: Processor, level: u8) -> Encoder {
         Encoder(match level.checked_sub(3) {
             None => Way::Quick(Box::new(Quick::new(level == 2, processor))),

@@ -1,4 +1,4 @@
-//! How input becomes sequences: the window is filled, and the parser sent over what is in it.
+//! From input to sequences: the window is filled, and the parser sent over its content.
 //!
 //! Symbols are counted as they are found, by pieces of about [`PIECE_SYMBOLS`], of which [`crate::split`] makes blocks: counting them
 //! afterwards would read the input and the sequences once more, and guess wrong at the end of each run of literals.
@@ -24,7 +24,7 @@ pub(crate) struct Stretch {
     pub(crate) history: u32,
 }
 
-/// How far the input has been taken.
+/// Progress in the input.
 pub(crate) struct Cursor {
     /// Bytes that are in sequences.
     pub(crate) at: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Begins with `input`, behind a dictionary.
+    /// Begins with `input`, after a dictionary.
     pub(crate) fn new(parser: &mut Lazy, dictionary: &[u8], input: &[u8]) -> Cursor {
         parser.begin(dictionary, input);
         let filled = parser.window().fill(input, 0);
@@ -43,7 +43,8 @@ impl Cursor {
         Cursor { at: 0, filled, base: dictionary.len() }
     }
 
-    /// Cuts the next `most` bytes, and what a match reaches beyond them, into sequences; fewer when there is no room for more.
+    /// Cuts the next `most` bytes, and those that a match reaches beyond them, into sequences; fewer when there is no room
+    /// for more.
     pub(crate) fn advance(&mut self, parser: &mut Lazy, input: &[u8], most: usize, out: &mut Sequences) {
         out.clear();
         let end = input.len().min(self.at + most);
@@ -53,7 +54,7 @@ impl Cursor {
                 continue;
             }
             let border = if self.filled == input.len() { end } else { end.min(self.filled - AHEAD) };
-            // What is far off is of no interest, so 32 bits do for inputs of any length.
+            // Distant positions are of no interest, so 32 bits do for inputs of any length.
             let from = u32::from((self.base + self.at) as u16);
             let mut stretch = Stretch {
                 at: from,
@@ -154,13 +155,13 @@ impl Sequences {
         self.histogram.litlen[usize::from(byte)] += 1;
     }
 
-    /// Does not count it after all; it has been counted behind the last sequence.
+    /// Takes back the count of a byte, which has been counted after the last sequence.
     #[inline(always)]
     pub(crate) fn count_back(&mut self, byte: u8) {
         self.histogram.litlen[usize::from(byte)] -= 1;
     }
 
-    /// Takes a match, behind so many literals.
+    /// Takes a match, after so many literals.
     #[inline(always)]
     pub(crate) fn push(&mut self, literals: u32, length: u32, distance: u32) {
         let slot = distance_slot(distance as u16);

@@ -1,23 +1,25 @@
-//! Work that is compiled more than once: for every processor of the target, and for those that can do more.
+//! Work that is compiled more than once: for every processor of the target, and for those with more instructions.
 //!
-//! For x86-64 the baseline has no `shlx` (a shift by a variable takes three steps instead of one), no `tzcnt` and vectors of sixteen
-//! bytes. What is [`Work`] is there a second time for processors with AVX2 and BMI2, and [`Processor::run`] takes the better one.
+//! For x86-64 the baseline has no `shlx` (a shift by a variable takes three steps instead of one), no `tzcnt` and vectors of
+//! sixteen bytes. [`Work`] is there a second time for processors with AVX2 and BMI2, and [`Processor::run`] takes the better
+//! one.
 //!
-//! Invariant: what comes out is the same on every processor, byte for byte.
+//! Invariant: the output is the same on every processor, byte for byte.
 //!
 //! Here, with [`crate::lanes`], is the only unsafe code of the crate.
 
 use crate::lanes::{Lanes, Plain};
 
-/// Work that is worth compiling for each kind of processor: what has a loop that is run for each byte or symbol.
+/// Work that is worth compiling for each kind of processor: with a loop that is run for each byte or symbol.
 pub(crate) trait Work {
     type Result;
 
-    /// Does it. To be `#[inline(always)]`, like all that it calls in its loops: what is a call is compiled for every processor.
+    /// Does the work. To be `#[inline(always)]`, like all that it calls in its loops: a function that is called is compiled
+    /// for every processor.
     fn run(self, lanes: impl Lanes) -> Self::Result;
 }
 
-/// What a processor can do.
+/// Instructions of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Processor(Kind);
 
@@ -70,9 +72,9 @@ mod avx2 {
     use super::Work;
     use std::arch::is_x86_feature_detected as has;
 
-    /// That there are AVX2, BMI1, BMI2, LZCNT and POPCNT, as Intel has had since 2013 and AMD since 2015.
+    /// Proof that there are AVX2, BMI1, BMI2, LZCNT and POPCNT, as Intel has had since 2013 and AMD since 2015.
     ///
-    /// Invariant: there is none where they are missing.
+    /// Invariant: there is no value where they are missing.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) struct Avx2(());
 
@@ -84,7 +86,7 @@ mod avx2 {
 
         #[inline(always)]
         pub(super) fn run<W: Work>(self, work: W) -> W::Result {
-            // SAFETY: the processor has what the function is compiled for; `self` says so.
+            // SAFETY: the processor has the instructions that the function is compiled for; `self` is the proof.
             unsafe { self.run_there(work) }
         }
 

@@ -3,30 +3,33 @@
 //! On text the time of a quick coder goes where no processor can guess: is there a match here, and how long is it? Here neither is
 //! branched on. A segment goes through in four steps:
 //!
-//! 1. [`LookBack`] finds for each byte how far back the latest place lies whose four bytes have the same hash. Nothing is
-//!    compared, so these steps wait for nothing.
-//! 2. [`Take`] compares sixteen bytes at both places and takes the match or the literal by selection. Where the next symbol begins
-//!    is known only when that is done, so several lanes, each in a part of the segment, take a symbol each in turns: one computes while the
-//!    others wait. Only a match of sixteen bytes or more is followed apart. A lane that is at its end takes half of another's part.
+//! 1. [`LookBack`] finds for each byte the distance to the latest place whose four bytes have the same hash. Nothing is
+//! compared, so these steps wait for nothing.
+//! 2. [`Take`] compares sixteen bytes at both places and takes the match or the literal by selection. The begin of the next
+//! symbol is known only when that is done, so several lanes, each in a part of the segment, take a symbol each in turns: one
+//! computes while the others wait. Only a match of sixteen bytes or more is followed apart. A lane that is at its end takes
+//! half of another's part.
 //! 3. [`Count`] finds the symbols of distances, many at once, and counts.
-//! 4. The symbols, which are one word each, are written ([`Body::write`]), literals and matches in the same way, two at a time: hardly
-//!    any two are longer than what fits between two stores.
+//! 4. The symbols, which are a word each, are written ([`Body::write`]), literals and matches in the same way, two at a time:
+//! hardly any two are longer than the room between two stores.
 //!
-//! Of 1.45 ns a byte on a hundred scripts (a symbol for 4.7 bytes), with AVX2, the steps take 0.42, 0.50, 0.14 and 0.34. The scripts must
-//! be many: a processor remembers what it could not guess if it comes again. As long as the one branch that `Take` has left asked first
-//! whether there is a place at all, and then whether the match is long, a hundred scripts took 1.85, one over and over 1.41.
+//! Of 1.45 ns a byte on a hundred scripts (a symbol for 4.7 bytes), with AVX2, the steps take 0.42, 0.50, 0.14 and 0.34. The
+//! scripts must be many: a processor remembers a branch that it could not guess if it comes again. As long as the one branch
+//! that `Take` has left asked first whether there is a place at all, and then whether the match is long, a hundred scripts
+//! took 1.85, one over and over 1.41.
 //!
-//! The second level looks harder in the same way: a second table has the latest place of the same seven bytes, the longer match of both is taken,
-//! and where the next byte's place of seven gives one that is longer by two, the byte before it stays a literal. Nothing of that is a branch
-//! either. Of 60 scripts, 15 style sheets and 34 of JSON it leaves 7, 9 and 9 % fewer
-//! bytes for 1.55 times the time, fewer than zlib's third level, in less time than libdeflate's second. A third candidate, by five or eight bytes, won nothing.
+//! The second level looks harder in the same way: a second table has the latest place of the same seven bytes, the longer
+//! match of both is taken, and where the next byte's place of seven gives a match that is longer by two, the byte before it
+//! stays a literal. Nothing of that is a branch either. Of 60 scripts, 15 style sheets and 34 of JSON it leaves 7, 9 and 9 %
+//! fewer bytes for 1.55 times the time, fewer than zlib's third level, in less time than libdeflate's second. A third
+//! candidate, by five or eight bytes, won nothing.
 //!
-//! Tried, and not better: places in half as many or a quarter of the hashes (1 and 4 % more bytes, no time: the table need not stay in the
-//! nearest cache); only every second place put down (6 % more bytes, 0.97 of the time on prose, none on scripts); to store what
-//! was found for each byte apart (a third more time in that step: a processor finishes one store in a cycle, unless the next is beside
-//! it); four lanes instead of six (0.98 of the speed), and eight (no time); 32 bytes compared at once (0.98 of the time on scripts, 1.03 on
-//! prose); lanes that look for room only as often as they must (1.01 of the time); all symbols put in order before they are written (0.99,
-//! and 288 KB more).
+//! Tried, and not better: places in half as many or a quarter of the hashes (1 and 4 % more bytes, no time: the table need
+//! not stay in the nearest cache); only every second place put down (6 % more bytes, 0.97 of the time on prose, none on
+//! scripts); to store the match of each byte apart (a third more time in that step: a processor finishes one store in a
+//! cycle, unless the next is beside it); four lanes instead of six (0.98 of the speed), and eight (no time); 32 bytes
+//! compared at once (0.98 of the time on scripts, 1.03 on prose); lanes that look for room only as often as they must (1.01
+//! of the time); all symbols put in order before they are written (0.99, and 288 KB more).
 //!
 //! Invariant: matches end with their part, so a segment stands for its own bytes exactly.
 
@@ -42,17 +45,17 @@ use std::ops::Range;
 /// The most bytes of a segment, which is a block. Half of 132 KB, as pages are, fit in.
 const SEGMENT: usize = 72 * 1024;
 
-/// Lanes: so many that one's turn comes when its comparison is done.
+/// Lanes: so many that a lane's turn comes when its comparison is done.
 const COUNT: usize = 6;
 
-/// A lane that is at its end takes half of what another has left, if that is so much.
+/// A lane that is at its end takes half of another's rest, if that is so much.
 const WORTH_SHARING: usize = 256;
 
-/// Bytes or symbols that a step with vectors goes ahead of one without.
+/// Bytes or symbols that a step with vectors goes ahead of a step without.
 const SOME: usize = 512;
 
-/// Each round takes a byte at least from each lane. So many are there at most, and no more symbols near the ends of lanes: fifteen of each
-/// part that is shared, which has half of what is worth sharing at least, and the last ones.
+/// Each round takes a byte at least from each lane. There are at most this many rounds, and no more symbols near the ends of
+/// lanes: fifteen of each part that is shared, which has half of [`WORTH_SHARING`] at least, and the last ones.
 const ROUNDS: usize = SEGMENT / COUNT;
 const _: () = assert!(SEGMENT / (WORTH_SHARING / 2) * (WORD - 1) + COUNT * WORTH_SHARING <= ROUNDS);
 
@@ -60,7 +63,8 @@ const _: () = assert!(SEGMENT / (WORTH_SHARING / 2) * (WORD - 1) + COUNT * WORTH
 const NEAR: usize = 4;
 const FAR: usize = 7;
 
-/// Places are found by as many bits of a hash; by fewer where the input is short, up to so many bytes: the tables have to be emptied first.
+/// Bits of the hash by which places are found; fewer where the input is short, up to so many bytes: the tables have to be
+/// emptied first.
 const HASH_BITS: u32 = 15;
 const FEW_BITS: [(usize, u32); 2] = [(2048, 11), (16 * 1024, 13)];
 
@@ -69,13 +73,13 @@ const SHORTEST: isize = 4;
 
 /// The coder of the first two levels.
 pub(crate) struct Quick {
-    /// Where there is a dictionary: the segment, and what came before it.
+    /// With a dictionary: the segment, and the bytes before it.
     joined: Vec<u8>,
     finder: Finder,
     processor: Processor,
 }
 
-/// The latest places by one hash.
+/// The latest places by a hash.
 struct Places {
     /// By hash, the latest place. A place is a byte's number in the input, modulo 65,536.
     latest: Box<Latest>,
@@ -90,7 +94,7 @@ type Back = [i16; WINDOW + SEGMENT];
 pub(crate) const HELD: usize =
     2 * (size_of::<Latest>() + size_of::<Back>()) + size_of::<[[Symbol; ROUNDS]; COUNT + 1]>() + 2 * (WINDOW + SEGMENT);
 
-/// Finds the symbols of one segment after the other.
+/// Finds the symbols of the segments in sequence.
 struct Finder {
     /// By [`NEAR`] bytes.
     near: Places,
@@ -98,18 +102,18 @@ struct Finder {
     far: Option<Places>,
     /// Bits of a hash.
     bits: u32,
-    /// A row for each lane, and one for what it takes near its end.
+    /// A row for each lane, and a row for the symbols that it takes near its end.
     symbols: Box<[[Symbol; ROUNDS]; COUNT + 1]>,
     pieces: Vec<Piece>,
     processor: Processor,
 }
 
-/// As long as a hash of sixteen bits may say, so that none needs to be looked at; [`HASH_BITS`] of them are used.
+/// As long as a hash of sixteen bits can reach, so that no bound needs to be checked; [`HASH_BITS`] of them are used.
 type Latest = [u16; 1 << 16];
 
-/// A literal or a match. First, from the lowest bit on: which of [`Counts::litlen`] it is (16 bits), and the distance, negative. Once
-/// counted: what the extra bits of the distance say, from [`SLOT_AT`] on the distance's symbol, and from [`LITLEN_AT`] on which of
-/// [`Counts::litlen`] it is. So each is taken out in one step: as the upper bits, or as a half or a byte.
+/// A literal or a match. First, from the lowest bit on: its index in [`Counts::litlen`] (16 bits), and the distance,
+/// negative. Once counted: the extra bits of the distance, from [`SLOT_AT`] on the distance's symbol, and from [`LITLEN_AT`]
+/// on its index in [`Counts::litlen`]. So each is taken out in a single step: as the upper bits, or as a half or a byte.
 type Symbol = u32;
 
 const SLOT_AT: u32 = 16;
@@ -119,9 +123,9 @@ const LITLEN_AT: u32 = 23;
 const NO_DISTANCE: u32 = 31;
 const _: () = assert!(NO_DISTANCE as usize >= DISTANCE_SYMBOLS);
 
-/// How often symbols occur.
+/// Counts of the symbols.
 struct Counts {
-    /// The bytes, and behind these the lengths, less [`MIN_MATCH`].
+    /// The bytes, and after these the lengths, less [`MIN_MATCH`].
     litlen: [u32; 512],
     distance: [u32; 32],
 }
@@ -161,7 +165,7 @@ impl Quick {
         let dictionary = &dictionary[dictionary.len().saturating_sub(WINDOW)..];
         self.joined.clear();
         self.joined.extend_from_slice(dictionary);
-        // As long as each other, so that the last one is worth its head.
+        // Of equal length, so that the last one is worth its head.
         let bytes = input.len().div_ceil(input.len().div_ceil(SEGMENT).max(1)).max(1);
         let mut rest = Rest::default();
         for start in (0..input.len()).step_by(bytes) {
@@ -189,7 +193,7 @@ impl Places {
         Places { latest: Box::new([0; 1 << 16]), back: Box::new([0; WINDOW + SEGMENT]) }
     }
 
-    /// Seen from the first places this is too far back, and then it is one of the input's own.
+    /// Seen from the first places this is too far back, and later it is among the input's own.
     fn begin(&mut self, bits: u32) {
         self.latest[..1 << bits].fill(WINDOW as u16 - 1);
     }
@@ -211,7 +215,7 @@ impl Finder {
         }
     }
 
-    /// The symbols of a segment, counted. It stands in `text`, with what came before it; `place` is its first.
+    /// The symbols of a segment, counted. It stands in `text`, with the bytes before it; `place` is its first.
     fn find(&mut self, text: &[u8], segment: Range<usize>, place: u16) -> (Symbols<'_>, Histogram) {
         let before = segment.start.min(WINDOW);
         let text = &text[segment.start - before..];
@@ -238,11 +242,11 @@ impl Finder {
     }
 }
 
-/// What [`Places::look_back`] does.
+/// Work of [`Places::look_back`].
 struct LookBack<'a, const BYTES: usize> {
     /// From the first byte on.
     text: &'a [u8],
-    /// Where that is.
+    /// Place of its first byte.
     place: u16,
     bits: u32,
     latest: &'a mut Latest,
@@ -306,10 +310,10 @@ fn hash_far(text: &[u8], bits: u32, hashes: &mut [u16; SOME]) {
 
 const FAR_FACTOR: u64 = 0x9e37_79b1_85eb_ca87;
 
-/// What the bytes are multiplied by for a hash.
+/// Factors of the bytes for a hash.
 const FACTORS: [u16; 4] = [0x9e37, 0x79b1, 0x85eb, 0xca87];
 
-/// What lanes look at.
+/// Input of the lanes.
 #[derive(Clone, Copy)]
 struct Given<'a, M> {
     text: Text<'a>,
@@ -317,9 +321,9 @@ struct Given<'a, M> {
     more: M,
 }
 
-/// What is looked at beside the nearest place of four bytes.
+/// Places that are looked at beside the nearest place of four bytes.
 trait More: Copy {
-    /// How far back the better place lies, and how many bytes are equal there, given those of the place of four bytes.
+    /// Distance of the better place, and the number of bytes that are equal there, given those of the place of four bytes.
     fn better(self, vectors: impl Lanes, text: Text<'_>, at: usize, near: (isize, isize)) -> (isize, isize);
 
     /// Whether the next place has a match that is worth the byte before it.
@@ -429,7 +433,7 @@ impl Ends<'_> {
     }
 }
 
-/// Takes a symbol in each lane, again and again, until one is near its end.
+/// Takes a symbol in each lane, again and again, until a lane is near its end.
 #[inline(always)]
 fn rounds(
     vectors: impl Lanes,
@@ -450,7 +454,7 @@ fn rounds(
     round
 }
 
-/// Gives a lane half of what is left of the longest; false if that is too little.
+/// Gives a lane half of the rest of the longest; false if that is too little.
 fn share(lanes: &mut [Lane; COUNT], lane: usize) -> bool {
     let Some(longest) = lanes.iter_mut().max_by_key(|lane| lane.end - lane.at) else { return false };
     let left = longest.end - longest.at;
@@ -477,13 +481,13 @@ impl Lane {
         Lane { at, end, near_end: (end + 1).saturating_sub(WORD) }
     }
 
-    /// Whether all that a step compares lies in the lane.
+    /// Whether all bytes that a step compares lie in the lane.
     #[inline(always)]
     fn has_room(&self) -> bool {
         self.at < self.near_end
     }
 
-    /// Takes one symbol, of a match of so many bytes at most.
+    /// Takes a symbol, of a match of so many bytes at most.
     #[inline(always)]
     fn step(&mut self, vectors: impl Lanes, given: Given<'_, impl More>, most: usize) -> Symbol {
         let at = self.at;
@@ -494,7 +498,7 @@ impl Lane {
         let (back, mut length) = given.more.better(vectors, given.text, at, found);
         let waits = given.more.waits(vectors, given.text, at, length);
         if length == WORD as isize {
-            // Whether the place is one is not asked before: that nobody can guess.
+            // Whether the place is valid is not asked before: that branch could not be guessed.
             length = longer(given.text, at.wrapping_add_signed(back), at, self.end).min(most) as isize;
         } else if most < WORD {
             length = length.min(most as isize);
@@ -506,7 +510,7 @@ impl Lane {
         litlen | (back as u32) << 16
     }
 
-    /// Takes what is left.
+    /// Takes the rest.
     #[inline(always)]
     fn finish(&mut self, vectors: impl Lanes, given: Given<'_, impl More>, row: &mut [Symbol; ROUNDS], next: &mut usize) {
         while self.at < self.end {
@@ -521,15 +525,15 @@ impl Lane {
     }
 }
 
-/// What stands beyond the text, where hardly anything is read.
+/// The word beyond the text, where hardly anything is read.
 #[cold]
 #[inline(never)]
 fn nothing<'a>() -> &'a [u8; WORD] {
     &[0; WORD]
 }
 
-/// How many bytes are equal at two places, of which the first [`WORD`] are. The earlier one may be none: it is at `at` or behind it then,
-/// and whatever is equal there is no match.
+/// Number of bytes that are equal at two places, of which the first [`WORD`] are. The earlier one may be invalid: it is at
+/// `at` or after it then, and whatever is equal there is no match.
 #[cold]
 #[inline(never)]
 fn longer(text: Text<'_>, earlier: usize, at: usize, end: usize) -> usize {
@@ -572,7 +576,7 @@ impl Work for Count<'_> {
                 for symbol in &mut *some {
                     *symbol = last_form(*symbol);
                 }
-                // One that follows another of its kind would wait for it.
+                // A count that follows another of its kind would wait for it.
                 let (fours, few) = some.as_chunks::<4>();
                 for four in fours {
                     counts.iter_mut().zip(four).for_each(|(counts, symbol)| counts.count(*symbol));
@@ -587,7 +591,7 @@ impl Work for Count<'_> {
 #[inline(always)]
 fn last_form(symbol: Symbol) -> Symbol {
     let (litlen, less) = (symbol & 0xffff, !symbol >> 16);
-    // The two highest bits of a number and how many there are below them are what a float begins with.
+    // The two highest bits of a number and the number of bits below them are the first bits of a float.
     let float = ((less as i32 as f32).to_bits() >> 22) as i32 - 254;
     let slot = float.max(less.min(1) as i32) as u32;
     let extra = less & !(u32::MAX << ((slot.max(2) >> 1) - 1));
@@ -627,7 +631,7 @@ impl Body for Symbols<'_> {
         let coded = |symbol: &Symbol| {
             let litlen = litlens[(symbol >> LITLEN_AT) as usize];
             let distance = distances[usize::from((symbol >> SLOT_AT) as u8)];
-            // Bits of a number above those that count are ignored where it says how far to shift.
+            // The higher bits of a shift's count are ignored.
             let behind = distance >> 16 | u64::from(*symbol as u16).wrapping_shl(distance as u32);
             let bits = litlen >> 16 | behind.wrapping_shl(litlen as u32);
             (bits, litlen.wrapping_add(distance >> 8) as u32 & 63)
@@ -665,7 +669,8 @@ mod tests {
         let (text, end) = (Text::new(&bytes), bytes.len());
         assert_eq!(longer(text, 0, 32, end), MAX_MATCH);
         assert_eq!(longer(text, 0, end - 32, end), 2 * WORD);
-        // As far back as places can be told apart, a place is taken for itself; one before the beginning is far beyond the end.
+        // A place as far back as places can be told apart is taken for itself; a place before the beginning is far beyond the
+        // end.
         for none in [32, 48, usize::MAX] {
             assert_eq!(longer(text, none, 32, end), WORD);
         }

@@ -5,29 +5,30 @@
 //!
 //! ```text
 //!   tags       16 x 8 bits    of the hash: entries of other bytes are told apart here
-//!   checks     16 x 8 bits    a hash of the two bytes behind those
+//!   checks     16 x 8 bits    a hash of the two bytes after those
 //!   positions  16 x 16 bits   in the window's ring
 //! ```
 //!
-//! One comparison of all tags and checks of a line gives the candidates, each by itself, where a chain of hashes follows everything and
-//! waits for each step. What pays differs with what is coded ([`Nature`]):
+//! A single comparison of all tags and checks of a line gives the candidates, each by itself, where a chain of hashes follows
+//! everything and waits for each step. The best search differs with the input ([`Nature`]):
 //!
 //! * In texts, nearly all places have been there in part. A row is two lines and is chosen by five bytes, and the checks give those
 //!   candidates that reach seven bytes: only among these is the longest looked for; of the others the latest is as good as any, and the
 //!   nearest. Matches of three bytes win on some texts what they lose on others, and are not looked for.
-//! * In programs, tables and pictures there are fewer candidates. A row is one line, half as many rows do, and the longest is looked for
-//!   among all that six bytes let in; checks would cost 5 % of the time. Matches of three bytes save 1 % where bytes vary.
+//! * In programs, tables and pictures there are fewer candidates. A row is one line, half as many rows do, and the longest is
+//!   looked for among all that six bytes let in; checks would cost 5 % of the time. Matches of three bytes save 1 % where
+//!   bytes vary.
 //!
-//! Shorter matches than the rows have come from tables with the latest position alone.
+//! Shorter matches than those of the rows come from tables with the latest position alone.
 //!
-//! What was tried, on an image of /usr: a bucket of eight positions without tags is slower by half where nothing is found, because each
-//! candidate is a miss of the first cache; twice as many rows of one line take 4 % more time and leave 0.05 % fewer bytes, rows of two
-//! lines 8 % and 0.1 %, rows of eight entries gain nothing; to look at two or more candidates without a branch is slower by 10 %,
-//! because most places have fewer; to try the distance of the last match first is slower and larger; the same as a table of the two
-//! latest positions of three bytes, for fours and threes, is larger and slower.
+//! Tried, on an image of /usr: a bucket of eight positions without tags is slower by half where nothing is found, because
+//! each candidate is a miss of the first cache; twice as many rows of one line take 4 % more time and leave 0.05 % fewer
+//! bytes, rows of two lines 8 % and 0.1 %, rows of eight entries gain nothing; to look at two or more candidates without a
+//! branch is slower by 10 %, because most places have fewer; to try the distance of the last match first is slower and
+//! larger; the same as a table of the two latest positions of three bytes, for fours and threes, is larger and slower.
 //!
-//! Entries are never removed: one that is stale, or that the hash let in by chance, is a position in the window like any other, and
-//! only bytes that were compared count.
+//! Entries are never removed: a stale entry, or an entry that the hash let in by chance, is a position in the window like any
+//! other, and only bytes that were compared count.
 
 use crate::lanes::{LANES, Lanes};
 use crate::lazy::{Run, Seek};
@@ -43,7 +44,7 @@ const LARGE: usize = 192 * 1024;
 /// A row for about so many bytes of input.
 const BYTES_PER_ROW: usize = 16;
 
-/// What is coded.
+/// Nature of the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Nature {
     Text,
@@ -51,7 +52,7 @@ pub(crate) enum Nature {
 }
 
 impl Nature {
-    /// What bytes are, by samples: what has a zero in one of them is no text.
+    /// The nature of bytes, by samples: input with a zero in any of them is no text.
     pub(crate) fn of(input: &[u8]) -> Nature {
         if samples(input).any(is_no_text) { Nature::Other } else { Nature::Text }
     }
@@ -77,7 +78,7 @@ const SAMPLE: usize = 256;
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line {
-    /// Tags, and checks behind them.
+    /// Tags, and checks after them.
     signs: [u8; LANES],
     positions: [u16; ENTRIES],
 }
@@ -95,7 +96,7 @@ pub(crate) const WHOLE_BYTES: usize = size_of::<Whole>();
 /// What a whole body has: double rows, and places in the tables of four and three bytes.
 type Whole = Rows<MAX_ROWS, { 1 << 15 }, { 1 << 14 }>;
 
-/// Bytes of what is no text that are probably equal where a tag is.
+/// Bytes of other input than text that are probably equal where a tag is.
 const TAGGED: u32 = 6;
 /// Bytes of a text that are probably equal where both tag and check are.
 const REACH: u16 = 7;
@@ -119,7 +120,7 @@ pub(crate) struct Rows<const ROWS: usize, const FOURS: usize, const THREES: usiz
     mask: u32,
 }
 
-/// Where some bytes belong.
+/// Index of some bytes in the tables.
 #[derive(Clone, Copy)]
 struct Place {
     row: usize,
@@ -214,7 +215,7 @@ impl<const ROWS: usize, const FOURS: usize, const THREES: usize> Rows<ROWS, FOUR
             loop {
                 let earlier = position(reaching);
                 let distance = distance(at, earlier);
-                // Those that follow are older still.
+                // Later ones are older still.
                 if !usable(distance) {
                     break;
                 }
@@ -237,7 +238,7 @@ impl<const ROWS: usize, const FOURS: usize, const THREES: usize> Rows<ROWS, FOUR
             }
         }
         if best.length < u32::from(REACH) {
-            // Branches that cannot be foretold cost more than looking in vain: where no tag is the same, this looks somewhere.
+            // Branches that cannot be foretold cost more than a look in vain: where no tag is the same, this looks somewhere.
             let earlier = position(same);
             best = best.or(common(word ^ window.word(earlier)), at, earlier);
             let earlier = self.fours[place.four];
@@ -292,8 +293,8 @@ impl<const ROWS: usize, const FOURS: usize, const THREES: usize> Rows<ROWS, FOUR
         best
     }
 
-    /// Whether an earlier place, of which as many bytes as are compared at once are equal, may have a longer match than the best one: the
-    /// last bytes of such a match are looked at first.
+    /// Whether an earlier place, of which as many bytes as are compared at once are equal, may have a longer match than the
+    /// best one: the last bytes of such a match are looked at first.
     #[inline(always)]
     fn may_be_longer(&self, best: Match, earlier: u16, at: u32) -> bool {
         let last = (best.length as u16).saturating_sub(size_of::<u64>() as u16 - 1);
@@ -421,7 +422,7 @@ mod tests {
         bytes
     }
 
-    /// Looks for what a list of each row's entries has.
+    /// Search in the list of each row's entries.
     struct Compared<const TEXT: bool>(Nature);
 
     impl<const TEXT: bool> Work for Compared<TEXT> {

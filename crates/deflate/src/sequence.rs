@@ -1,8 +1,8 @@
-//! What a parse is: literals, then a match, again and again.
+//! Sequences of a parse: literals, then a match, again and again.
 
 use crate::symbols::{DISTANCE_SYMBOLS, END_OF_BLOCK, LITLEN_SYMBOLS};
 
-/// Literals and the match behind them. The literals themselves stay in the input.
+/// Literals and the match after them. The literals themselves stay in the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sequence {
     /// Literals before the match.
@@ -11,7 +11,7 @@ pub(crate) struct Sequence {
     pub(crate) length: u16,
     /// The symbol of the match's distance.
     pub(crate) slot: u16,
-    /// What the symbol's extra bits say.
+    /// The symbol's extra bits.
     pub(crate) extra: u16,
 }
 
@@ -23,7 +23,7 @@ impl Sequence {
     }
 }
 
-/// How often each symbol occurs.
+/// Counts of the symbols.
 #[derive(Clone, Debug)]
 pub(crate) struct Histogram {
     pub(crate) litlen: [u32; LITLEN_SYMBOLS],
@@ -56,7 +56,7 @@ impl Histogram {
         histogram
     }
 
-    /// Says that the block ends, once.
+    /// Counts the end of the block, once.
     pub(crate) fn end(&mut self) {
         self.litlen[END_OF_BLOCK] = 1;
     }

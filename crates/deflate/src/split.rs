@@ -1,9 +1,10 @@
-//! Where one block ends and the next begins.
+//! Borders between blocks.
 //!
-//! A block's code fits its symbols on the average, so a block should end where the symbols change their ways, and not sooner: each has
-//! a head of some 60 to 100 bytes. The sequences are cut into pieces of about a thousand symbols ([`crate::parse`]); then the two
-//! neighbours that gain most by sharing a code become one, as long as any gain. What a part costs is estimated by its entropy and by how
-//! many symbols its head would have to name; the end of the block costs about the same in all of them.
+//! A block's code fits its symbols on the average, so a block should end where the symbols change their ways, and not sooner:
+//! each has a head of some 60 to 100 bytes. The sequences are cut into pieces of about a thousand symbols ([`crate::parse`]);
+//! then the two neighbours that gain most by sharing a code become one, as long as any gain. The cost of a part is estimated
+//! by its entropy and by the number of symbols that its head would have to name; the end of the block costs about the same in
+//! all of them.
 
 use crate::lanes::Lanes;
 use crate::parse::MOST_PARTS;
@@ -46,7 +47,7 @@ pub(crate) fn join(processor: Processor, parts: &mut Vec<Part>) {
     }
 }
 
-/// What [`join`] does.
+/// Work of [`join`].
 struct Join<'a> {
     parts: &'a mut Vec<Part>,
 }
@@ -67,7 +68,7 @@ impl Work for Join<'_> {
         let parts = self.parts;
         let mut count = parts.len().min(MOST_PARTS);
         let mut blocks = [Joined { part: 0, cost: 0.0 }; MOST_PARTS];
-        // What is gained when the next block joins one.
+        // The gain when the next block joins a block.
         let mut gains = [f32::NEG_INFINITY; MOST_PARTS];
         for (at, part) in parts.iter().take(count).enumerate() {
             blocks[at] = Joined { part: at, cost: cost(&part.histogram, &Histogram::EMPTY) };
@@ -109,7 +110,7 @@ fn cost(a: &Histogram, b: &Histogram) -> f32 {
 
 /// Bits that the head needs for a symbol that occurs.
 const NAMED: f32 = 4.0;
-/// About half of what the head takes without symbols, and the end of the block.
+/// About half of the head's size without symbols, and the end of the block.
 const HEAD: f32 = 37.0;
 
 /// Of the sums of two histograms.
@@ -131,7 +132,7 @@ fn entropy<const N: usize>(a: &[u32; N], b: &[u32; N]) -> f32 {
 /// Counts that are looked at together, in vectors.
 const AT_ONCE: usize = 8;
 
-/// Sums over counts. What is added in which order is the same on every processor, and so is the result.
+/// Sums over counts. The order of the additions is the same on every processor, and so is the result.
 #[derive(Clone, Copy)]
 struct Sums {
     totals: [i32; AT_ONCE],

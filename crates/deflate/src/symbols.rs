@@ -10,11 +10,11 @@ pub(crate) const END_OF_BLOCK: usize = 256;
 /// The symbol of the shortest length.
 pub(crate) const FIRST_LENGTH: usize = 257;
 
-/// The shortest match that can be said.
+/// The shortest match of the format.
 pub(crate) const MIN_MATCH: usize = 3;
-/// The longest match that can be said.
+/// The longest match of the format.
 pub(crate) const MAX_MATCH: usize = 258;
-/// The farthest match that can be said.
+/// The farthest match of the format.
 pub(crate) const WINDOW: usize = 32_768;
 
 /// Extra bits of the length symbols.
@@ -34,7 +34,7 @@ const fn length_bases() -> [u8; 29] {
         base += 1 << LENGTH_EXTRA[slot];
         slot += 1;
     }
-    // The longest has a symbol of its own, though the one before could say it.
+    // The longest has a symbol of its own, though the symbol before could express it.
     bases[28] = 255;
     bases
 }
@@ -60,7 +60,7 @@ pub(crate) const fn distance_slot(distance: u16) -> usize {
     DISTANCE_SLOT[if distance < 256 { distance } else { 256 + (distance >> 7) } & 511] as usize
 }
 
-/// By the distance less one up to 256; behind these, for each 128 of the others, which have six extra bits or more.
+/// By the distance less one up to 256; after these, for each 128 of the others, which have six extra bits or more.
 static DISTANCE_SLOT: [u8; 512] = distance_slots();
 
 const fn distance_slots() -> [u8; 512] {

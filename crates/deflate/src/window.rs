@@ -4,8 +4,8 @@
 //! is an index that cannot be out of range and a table's entry of two bytes at once, and a distance is a subtraction that wraps. Nothing
 //! slides and nothing is renumbered.
 //!
-//! Bytes ahead are copied in before they are looked at, [`STRIDE`] at a time. Behind the input's end there are zeros, so that what is
-//! read there is the same in each run.
+//! Bytes ahead are copied in before they are looked at, [`STRIDE`] at a time. After the input's end there are zeros, so that
+//! reads there give the same in each run.
 
 use crate::lanes::{LANES, Lanes};
 use crate::symbols::{MAX_MATCH, WINDOW};
@@ -21,7 +21,7 @@ pub(crate) const STRIDE: usize = 16 * 1024;
 pub(crate) const AHEAD: usize = MAX_MATCH + 2 + 2 * WIDE;
 const _: () = assert!(WINDOW + STRIDE + AHEAD <= RING);
 
-/// The ring. What is in its first bytes is also behind its last, so that a read may cross the end.
+/// The ring. Its first bytes are also after its last, so that a read may cross the end.
 #[derive(Clone, Copy)]
 pub(crate) struct Window {
     ring: [u8; RING + WIDE],
@@ -38,7 +38,8 @@ impl Window {
         self.put(dictionary);
     }
 
-    /// Copies in what may be looked at next of `input`, of which `filled` bytes are there; gives how many are there now.
+    /// Copies in the bytes of `input` that may be looked at next, of which `filled` are there; returns the number that are
+    /// there now.
     pub(crate) fn fill(&mut self, input: &[u8], filled: usize) -> usize {
         let end = input.len().min(filled + STRIDE);
         self.put(&input[filled..end]);
@@ -83,7 +84,7 @@ impl Window {
         self.ring[usize::from(at as u16)]
     }
 
-    /// How many different bytes there are among [`VARIETY_OF`] between two places.
+    /// Number of different bytes among [`VARIETY_OF`] between two places.
     pub(crate) fn variety(&self, from: u32, to: u32) -> u32 {
         let mut seen = [0u64; 4];
         for at in (from..to).step_by(to.saturating_sub(from) as usize / VARIETY_OF + 1) {
@@ -119,7 +120,8 @@ impl Window {
         }
     }
 
-    /// How many bytes are equal at two places, of which the first `length` are known to be; may be more than [`MAX_MATCH`].
+    /// Number of bytes that are equal at two places, of which the first `length` are known to be; may be more than
+    /// [`MAX_MATCH`].
     #[inline(always)]
     pub(crate) fn common(&self, lanes: impl Lanes, earlier: u16, at: u16, mut length: u32) -> u32 {
         while length < MAX_MATCH as u32 {
@@ -139,7 +141,7 @@ impl Window {
 pub(crate) struct Match {
     /// Bytes; may be more than [`MAX_MATCH`], and reach beyond the input's end.
     pub(crate) length: u32,
-    /// How far back, 1 to [`WINDOW`]; 0 where there is none.
+    /// The distance back, 1 to [`WINDOW`]; 0 where there is no match.
     pub(crate) distance: u32,
 }
 
@@ -158,7 +160,7 @@ pub(crate) fn common(difference: u64) -> u32 {
     difference.trailing_zeros() / 8
 }
 
-/// How far back an earlier position is.
+/// The distance back to an earlier position.
 #[inline(always)]
 pub(crate) fn distance(at: u32, earlier: u16) -> u32 {
     at.wrapping_sub(u32::from(earlier)) & 0xffff

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use terse_deflate::{Encoder, LEVELS, Processor, bound};
 use terse_trial::{Flush, Form, Stream, Streams, Whole, stream, whole};
 
-/// How far a match reaches.
+/// The farthest distance of a match.
 const WINDOW: usize = 1 << 15;
 
 struct Coder {
@@ -70,7 +70,7 @@ impl Streams for Coder {
     }
 }
 
-/// Each push is a part, which refers to what was before.
+/// Each push is a part, which refers to the bytes before.
 struct Parts {
     encoder: Encoder,
     before: Vec<u8>,

@@ -1,11 +1,11 @@
-//! What is this coder's alone: matches, dictionaries, parts that join, the same bytes on every processor. That what is coded comes back:
-//! `conformance.rs`.
+//! Tests of this coder alone: matches, dictionaries, parts that join, the same bytes on every processor. That coded bytes
+//! decode to the input: `conformance.rs`.
 
 use flate2::{Decompress, FlushDecompress, Status};
 use proptest::prelude::*;
 use terse_deflate::{Encoder, LEVELS, Processor, bound};
 
-/// By miniz: what of `coded` can be decoded behind `dictionary`, and whether it ends there.
+/// By miniz: the bytes of `coded` that can be decoded after `dictionary`, and whether it ends there.
 fn inflate(dictionary: &[u8], coded: &[u8]) -> (Vec<u8>, bool) {
     let mut decoder = Decompress::new(false);
     // A stored block in front stands for the dictionary, which miniz cannot be given.
@@ -121,7 +121,7 @@ fn a_dictionary_is_referred_to() {
     }
 }
 
-/// Rare symbols with all the extra bits that there are: two together are longer than what is written at once.
+/// Rare symbols with all the extra bits that there are: two together are longer than the bits that are written at once.
 #[test]
 fn two_matches_in_a_row_may_be_long_to_write() {
     let mut next = noise(23);
@@ -139,7 +139,7 @@ fn two_matches_in_a_row_may_be_long_to_write() {
     }
 }
 
-/// Bytes of every kind: noise over an alphabet of any size, runs, repetitions of what was before, words.
+/// Bytes of every kind: noise over an alphabet of any size, runs, repetitions of earlier bytes, words.
 fn bodies() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         (any::<u64>(), 1..=256u64, 0..3000usize).prop_map(|(seed, letters, length)| {

@@ -1,4 +1,4 @@
-//! How workers come to connections: each by a listening socket of its own, or in turn by one for all.
+//! Access of workers to connections: each by a listening socket of its own, or in turn by a shared socket.
 
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
@@ -11,17 +11,18 @@ pub enum Listener {
     Unix(std::os::unix::net::UnixListener),
 }
 
-/// How a worker comes to the connections of a `bind` line.
+/// Access of a worker to the connections of a `bind` line.
 #[derive(Debug)]
 pub enum Access {
     /// By a socket of its own.
     Own(Listener),
-    /// In turn with others, by one socket for all.
+    /// In turn with others, by a shared socket.
     Shared(Turn),
 }
 
-/// A worker's place in the round of those that accept on one socket. Whoever has the socket accepts one connection and hands it on. So a
-/// connection wakes one worker, and what exceeds a limit waits in the kernel and not between two workers.
+/// A worker's place in the round of those that accept on a shared socket. The worker that has the socket accepts a connection
+/// and hands the socket on. So a connection wakes a single worker, and connections beyond a limit wait in the kernel and not
+/// between two workers.
 #[derive(Debug)]
 pub struct Turn {
     inbox: UnboundedReceiver<Listener>,
@@ -33,14 +34,14 @@ impl Turn {
     pub fn round(listener: Listener, workers: usize) -> Vec<Turn> {
         let (mut senders, inboxes): (Vec<_>, Vec<_>) = (0..workers).map(|_| mpsc::unbounded_channel()).unzip();
         if let Some(first) = senders.first() {
-            // It is received below, or nobody is to accept.
+            // It is received below, or there is no worker to accept.
             let _ = first.send(listener);
         }
         senders.rotate_left(workers.min(1));
         inboxes.into_iter().zip(senders).map(|(inbox, next)| Turn { inbox, next }).collect()
     }
 
-    /// The socket, when it is this worker's turn; nothing when there is none any more.
+    /// The socket, when it is this worker's turn; `None` when there is none any more.
     pub(crate) async fn wait(&mut self) -> Option<Listener> {
         self.inbox.recv().await
     }

@@ -1,11 +1,12 @@
-//! What is kept of a message's head for the log, before rules change it: captured fields and cookies, the request's first line.
+//! Values of a message's head that are kept for the log, before rules change it: captured fields and cookies, the request's
+//! first line.
 
 use crate::log::{Capture, CookieCapture};
 use crate::stream::Stream;
 use std::cell::RefCell;
 use terse_message::{Fields, Known, Request};
 
-/// What was kept of a message; nothing when there was nothing to keep.
+/// A captured value of a message; `None` when there was none.
 pub type Captured = Option<Box<[u8]>>;
 
 /// Captures, by number. Expressions fill them too, while they look at everything else.
@@ -18,7 +19,7 @@ impl Slots {
         Slots(RefCell::new(captured))
     }
 
-    /// Fills a slot; slots before it that nobody has filled are empty.
+    /// Fills a slot; slots before it that were not filled are empty.
     pub fn put(&self, slot: usize, value: Box<[u8]>) {
         let mut slots = self.0.borrow_mut();
         if slots.len() <= slot {
@@ -29,7 +30,7 @@ impl Slots {
         }
     }
 
-    /// What is in a slot.
+    /// The content of a slot.
     pub fn at<T>(&self, slot: usize, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         self.0.borrow().get(slot)?.as_deref().map(read)
     }
@@ -40,7 +41,7 @@ impl Slots {
     }
 }
 
-/// Keeps what the frontend's log wants of the request. Called once, as soon as the head was read.
+/// Keeps the values of the request that the frontend's log uses. Called once, as soon as the head was read.
 #[inline]
 pub fn request(stream: &mut Stream) {
     stream.facts.asked_head = stream.request.method() == b"HEAD";
@@ -61,7 +62,7 @@ fn capture_request(stream: &mut Stream) {
     }
 }
 
-/// Keeps what the frontend's log wants of the server's response. Called once, as soon as the head was read.
+/// Keeps the values of the server's response that the frontend's log uses. Called once, as soon as the head was read.
 #[inline]
 pub fn response(stream: &mut Stream) {
     let settings = &stream.facts.frontend().log.settings;
@@ -81,7 +82,7 @@ fn capture_response(stream: &mut Stream) {
     }
 }
 
-/// Keeps the request's first line as the client sent it. Whoever changes it calls this before: a line that nobody changes costs
+/// Keeps the request's first line as the client sent it. Called before a change of the line: a line that is not changed costs
 /// nothing.
 pub fn keep_request_line(stream: &mut Stream) {
     if stream.facts.request_line.is_empty() {
@@ -101,9 +102,9 @@ fn fields(captures: &[Capture], fields: &Fields) -> Vec<Captured> {
     captures.iter().map(value).collect()
 }
 
-/// The first cookie whose `name=value` begins so.
+/// The first cookie whose `name=value` begins with the wanted prefix.
 fn cookie(wanted: &CookieCapture, fields: &Fields, name: Known) -> Captured {
-    // A response's field holds one cookie, and its attributes behind it.
+    // A response's field holds a single cookie, and its attributes after it.
     let limit = if name == Known::SetCookie { 1 } else { usize::MAX };
     let pairs = fields.every(name).flat_map(|field| field.split(|b| *b == b';').take(limit));
     let found = pairs.map(<[u8]>::trim_ascii).find(|pair| pair.starts_with(wanted.prefix.as_bytes()))?;

@@ -1,4 +1,4 @@
-//! What rules have changed of how one stream is served: time-outs, attempts, places in queues, interim answers, marks of packets.
+//! Rules' changes of a stream's service: timeouts, attempts, places in queues, interim answers, marks of packets.
 //!
 //! A stream whose rules change nothing of it has no [`Changes`] at all.
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 use terse_balance::Precedence;
 use terse_message::Response;
 
-/// What rules have changed.
+/// Changes by rules.
 #[derive(Default)]
 pub struct Changes {
     /// The number of the backend that `timeouts` and `retries` belong to, beside those of the client.
@@ -31,7 +31,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Makes sure that what depends on a backend belongs to this one: what was said of another is forgotten.
+    /// Makes sure that changes for a backend belong to this backend: those for another are dropped.
     pub(crate) fn own(&mut self, owner: Option<usize>) {
         if self.owner != owner {
             self.owner = owner;
@@ -41,18 +41,18 @@ impl Changes {
     }
 }
 
-/// What the kernel shall write into packets of a connection, or know of them.
+/// Marks that the kernel shall write into packets of a connection, or attach to them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Packets {
     /// `SO_MARK`
     pub mark: Option<u32>,
     /// The byte of type of service, or of traffic class.
     pub tos: Option<u8>,
-    /// `silent-drop`: how the connection ends.
+    /// `silent-drop`: the end of the connection.
     pub farewell: Option<Farewell>,
 }
 
-/// How a connection ends that its client shall not notice.
+/// The end of a connection that its client shall not notice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Farewell {
     /// Without a segment, where the process may do that; otherwise by a reset that dies at the first router.

@@ -1,4 +1,4 @@
-//! What expressions of health checks see: the process's plan, and the server that is checked.
+//! Data of health checks for expressions: the process's plan, and the checked server.
 
 use crate::plan::{Backend, Plan};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Checked {
     /// An identifier of the check (`unique-id-format` of the backend).
     pub fn unique_id(&self, env: &Env<'_>) -> Option<Vec<u8>> {
         let format = self.backend().unique_id.as_ref()?;
-        // A format that speaks of itself finds nothing there.
+        // A format that refers to itself finds no value there.
         if self.writes_id.swap(true, Relaxed) {
             return None;
         }

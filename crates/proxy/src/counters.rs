@@ -1,4 +1,4 @@
-//! What is counted of proxies.
+//! Counters of proxies.
 //!
 //! Every request bumps several counters. So each worker has its own copy, on its own cache lines, which it alone writes; readers
 //! add them up.
@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// One worker's counters of one proxy.
+        /// A worker's counters of a proxy.
         #[derive(Default, Debug)]
         #[repr(align(128))]
         pub struct Counters {
             $($(#[$doc])* pub $name: Counter,)*
-            /// What compression has done.
+            /// Counters of compression.
             pub compression: terse_compress::Counters,
-            /// What decoding has done.
+            /// Counters of decompression.
             pub decompression: terse_compress::decode::Counters,
         }
 
@@ -35,7 +35,7 @@ macro_rules! counters {
                 totals
             }
 
-            /// Sets all to 0 (`clear counters`), but what is in use now.
+            /// Sets all to 0 (`clear counters`), except the numbers that are in use now.
             pub fn clear(&self) {
                 for counters in &self.workers {
                     $(if stringify!($name) != "current" { counters.$name.0.store(0, Relaxed); })*
@@ -100,7 +100,7 @@ counters! {
     cache_lookups,
     /// Requests that were answered from a cache.
     cache_hits,
-    /// Requests that were told hints from a cache.
+    /// Requests that got hints from a cache.
     cache_hints,
     /// Streams that a fault of this program ended.
     internal_errors,
@@ -120,7 +120,7 @@ counters! {
     status_other,
 }
 
-/// A number that one thread writes and any may read.
+/// A number that one thread writes and any thread may read.
 #[derive(Default, Debug)]
 pub struct Counter(AtomicU64);
 
@@ -142,13 +142,13 @@ impl Counter {
         }
     }
 
-    /// What it is.
+    /// The value.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
 }
 
-/// All workers' counters of one proxy.
+/// All workers' counters of a proxy.
 #[derive(Debug)]
 pub struct Tally {
     workers: Box<[Counters]>,
@@ -171,12 +171,12 @@ impl Tally {
         Tally { limit: AtomicUsize::new(limit), ..Tally::new(workers) }
     }
 
-    /// How many connections it takes at a time; 0: any number.
+    /// Limit of its connections at a time; 0: any number.
     pub fn limit(&self) -> usize {
         self.limit.load(Relaxed)
     }
 
-    /// Changes the limit (`set maxconn frontend`). Those who wait see it when they look the next time.
+    /// Changes the limit (`set maxconn frontend`). Tasks that wait see it when they look the next time.
     pub fn set_limit(&self, limit: usize) {
         self.limit.store(limit, Relaxed);
     }
@@ -190,7 +190,7 @@ impl Tally {
         true
     }
 
-    /// Says that an admitted connection has ended.
+    /// Counts the end of an admitted connection.
     pub fn leave(&self) {
         self.admitted.fetch_sub(1, Relaxed);
     }
@@ -202,39 +202,39 @@ impl Tally {
         }
     }
 
-    /// What compression has done, over all workers.
+    /// Counters of compression, over all workers.
     pub fn compression(&self) -> terse_compress::Counters {
         let sum = terse_compress::Counters::default();
         self.workers.iter().for_each(|counters| sum.add(&counters.compression));
         sum
     }
 
-    /// What decoding has done, over all workers.
+    /// Counters of decompression, over all workers.
     pub fn decompression(&self) -> terse_compress::decode::Counters {
         let sum = terse_compress::decode::Counters::default();
         self.workers.iter().for_each(|counters| sum.add(&counters.decompression));
         sum
     }
 
-    /// How many connections or requests there are now, over all workers.
+    /// Number of connections or requests now, over all workers.
     pub fn current(&self) -> u64 {
         self.workers.iter().map(|counters| counters.current.get()).sum()
     }
 
-    /// One counter, over all workers.
+    /// The sum of a counter, over all workers.
     pub fn sum(&self, of: fn(&Counters) -> &Counter) -> u64 {
         self.workers.iter().map(|counters| of(counters).get()).fold(0, u64::wrapping_add)
     }
 
-    /// The counters of one worker.
+    /// The counters of a worker.
     pub fn of(&self, worker: usize) -> &Counters {
-        // Every worker has one; a division would find no other.
+        // Every worker has its own; a division would find no other.
         self.workers.get(worker).unwrap_or(&self.workers[0])
     }
 }
 
 impl Counters {
-    /// One more in this proxy.
+    /// Counts a connection or request into this proxy.
     pub fn enter(&self) {
         self.current.add(1);
         self.current_max.raise(self.current.get());

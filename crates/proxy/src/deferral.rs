@@ -1,17 +1,19 @@
-//! Work that rules put off: an expression has something to find out that would hold the worker up, such as a slow hash of a password.
+//! Work that rules put off: an expression has a slow computation that would hold the worker up, such as the hash of a
+//! password.
 //!
 //! ```text
 //!   a phase that can wait opens the deferral -> a condition puts work off -> the rule stops: Flow::Work
-//!        -> the phase has it done elsewhere, and waits -> the same rule again, which finds what was found out
+//!        -> the phase has it done elsewhere, and waits -> the same rule again, which finds the result
 //! ```
 //!
-//! Conditions alone may put work off, since to evaluate one twice does nothing twice. Where nobody can wait, work is done at once.
+//! Conditions alone may put work off, since to evaluate a condition twice has no effect. Where the phase cannot wait, work is
+//! done at once.
 
 use std::cell::{Cell, RefCell};
 use terse_sample::Work;
 use tokio::sync::Semaphore;
 
-/// Whether work may be put off now, and what was.
+/// Whether work may be put off now, and the deferred work.
 #[derive(Default)]
 pub struct Deferral {
     is_open: Cell<bool>,
@@ -24,13 +26,13 @@ impl Deferral {
         self.is_open.set(is_open);
     }
 
-    /// Whether they may.
+    /// Whether work may be put off.
     pub fn is_open(&self) -> bool {
         self.is_open.get()
     }
 
-    /// Puts work off, if that is allowed; otherwise gives it back. Of several pieces of one evaluation the first is done first: the
-    /// others come again.
+    /// Puts work off, if that is allowed; otherwise gives it back. Of several pieces of an evaluation the first is done
+    /// first: the others come again.
     pub fn put_off(&self, work: Work) -> Option<Work> {
         if !self.is_open() {
             return Some(work);
@@ -39,13 +41,14 @@ impl Deferral {
         None
     }
 
-    /// What was put off.
+    /// The deferred work.
     pub fn take(&self) -> Option<Work> {
         self.work.borrow_mut().take()
     }
 }
 
-/// How many pieces are done at a time in the process; more wait their turn. Who sends wrong passwords gets no more of the machine.
+/// Pieces that are done at a time in the process; more wait their turn. A client that sends wrong passwords gets no more of
+/// the machine.
 const AT_ONCE: usize = 2;
 
 static TURNS: Semaphore = Semaphore::const_new(AT_ONCE);
@@ -54,7 +57,7 @@ static TURNS: Semaphore = Semaphore::const_new(AT_ONCE);
 pub async fn elsewhere(work: Work) {
     // The semaphore is never closed.
     let _turn = TURNS.acquire().await;
-    // Work that panics has found nothing out: the expression finds nothing again, and says so.
+    // Work that panics has no result: the expression finds none again, and reports it.
     let _ = tokio::task::spawn_blocking(work).await;
 }
 

@@ -1,8 +1,8 @@
 //! The descriptors of the process: `maxconn` has promised most of them to clients and to their connections to servers.
 //!
-//! Idle connections to servers live on what is left. Below `tune.pool-low-fd-ratio` of the limit they are kept as they may be needed;
-//! from there on one for each server and worker; from `tune.pool-high-fd-ratio` on none, and each new connection closes one. A worker that
-//! has none asks another one.
+//! Idle connections to servers use the rest. Below `tune.pool-low-fd-ratio` of the limit they are kept as they may be needed;
+//! from there on one for each server and worker; from `tune.pool-high-fd-ratio` on none, and each new connection closes an
+//! idle one. A worker that has none asks another worker.
 //!
 //! **Invariant:** no connection to a server fails for want of a descriptor while an idle one could be closed.
 
@@ -12,7 +12,7 @@ pub use terse_balance::exhaustion::{EXHAUSTION, Purpose};
 use terse_config::{Args, Fault, Keyword, Kind, Scope, Sections, Setting};
 use tokio::sync::Notify;
 
-/// The words of `global`.
+/// The keywords of `global`.
 pub(crate) const KEYWORDS: &[Keyword] = &[
     ratio(
         "tune.pool-low-fd-ratio",
@@ -64,7 +64,7 @@ impl Setting for DescriptorSettings {
 #[derive(Debug)]
 pub struct Descriptors {
     settings: DescriptorSettings,
-    /// What was computed for all that there may be.
+    /// The descriptors that were computed for all possible connections.
     needed: usize,
     /// The limit of the process.
     limit: usize,
@@ -81,14 +81,14 @@ pub struct Descriptors {
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Lender {
-    /// Whether it may have some.
+    /// Whether it may have idle connections.
     has_idle: AtomicBool,
-    /// How many it has been asked to close.
+    /// Number of connections that it has been asked to close.
     wanted: AtomicUsize,
     asked: Notify,
 }
 
-/// How many descriptors are left.
+/// Room for further descriptors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Room {
     /// Enough for idle connections.
@@ -121,8 +121,8 @@ impl Descriptors {
         }
     }
 
-    /// The same with the limit of the process, and with the descriptors that were computed for its connections and for what belongs to
-    /// none, which are so many. Ratios are of the smaller number.
+    /// The same with the limit of the process, the computed number `needed` by its connections, and the number `fixed` of
+    /// descriptors that belong to none. Ratios are of the smaller of the first two.
     #[must_use]
     pub fn limited(&self, needed: usize, limit: usize, fixed: usize) -> Descriptors {
         let DescriptorSettings { low_percent, high_percent } = self.settings;
@@ -149,7 +149,7 @@ impl Descriptors {
         Counted { descriptors: self.clone(), number }
     }
 
-    /// How many are left beside those of connections to servers and so many others.
+    /// The room beside the descriptors of connections to servers and so many others.
     pub(crate) fn room(&self, others: usize) -> Room {
         match self.servers.load(Relaxed) + others {
             used if used >= self.high => Room::None,
@@ -158,12 +158,12 @@ impl Descriptors {
         }
     }
 
-    /// Whether hardly any is left for what `maxconn` has promised.
+    /// Whether hardly any is left for the connections that `maxconn` has promised.
     pub(crate) fn are_scarce(&self, others: usize) -> bool {
         self.servers.load(Relaxed) + others + self.fixed + SPARE >= self.limit
     }
 
-    /// Says whether a worker may have idle connections.
+    /// Records whether a worker may have idle connections.
     pub(crate) fn offer(&self, worker: usize, has_idle: bool) {
         if let Some(lender) = self.lenders.get(worker)
             && lender.has_idle.load(Relaxed) != has_idle
@@ -177,7 +177,7 @@ impl Descriptors {
         self.lenders.get(worker).is_some_and(|lender| lender.has_idle.load(Relaxed))
     }
 
-    /// Asks another worker to close an idle connection; false if none has any.
+    /// Asks another worker to close an idle connection; false if no worker has any.
     pub(crate) fn ask_others(&self, worker: usize) -> bool {
         let others = self.lenders.iter().enumerate().filter(|(index, _)| *index != worker);
         let lender = others.map(|(_, lender)| lender).find(|lender| lender.has_idle.load(Relaxed));
@@ -188,7 +188,7 @@ impl Descriptors {
         lender.is_some()
     }
 
-    /// Waits until a worker is asked for idle connections; how many it is to close.
+    /// Waits until a worker is asked for idle connections; returns the number that it is to close.
     pub(crate) async fn asked(&self, worker: usize) -> usize {
         let Some(lender) = self.lenders.get(worker) else { return std::future::pending().await };
         loop {

@@ -1,13 +1,12 @@
-//! How often a client's task is called, how long it computes, and how long it waits for its turn: `cpu_calls`, `cpu_ns_tot`,
-//! `lat_ns_tot`.
+//! Calls of a client's task, its computing time, and its waiting time: `cpu_calls`, `cpu_ns_tot`, `lat_ns_tot`.
 //!
 //! ```text
 //!   an event wakes the task      it is called      it has nothing more to do
 //!            |---- waits its turn ----|---- computes ----|
 //! ```
 //!
-//! Tasks are measured only where an expression of the configuration asks ([`Asked`]): otherwise none of this exists. What threads of the
-//! offload queue do for a stream is not counted: its task waits meanwhile.
+//! Tasks are measured only where an expression of the configuration asks ([`Asked`]): otherwise none of this exists. Work of
+//! the offload queue's threads for a stream is not counted: its task waits meanwhile.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -18,11 +17,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Instant;
 
-/// What an expression that needs measured tasks leaves in the registry.
+/// Entry in the registry by an expression that needs measured tasks.
 #[derive(Debug)]
 pub struct Asked;
 
-/// What a task has cost since its stream began.
+/// Cost of a task since its stream began.
 #[derive(Debug)]
 pub struct Effort {
     calls: Cell<u64>,
@@ -31,7 +30,7 @@ pub struct Effort {
     waited_ns: Cell<u64>,
     /// Since when the call computes that is under way, for this stream.
     since: Cell<Option<Instant>>,
-    /// How long that call waited for its turn; the stream that begins in it takes it over.
+    /// Time for which that call waited for its turn; the stream that begins in it takes it over.
     waited_now_ns: Cell<u64>,
 }
 
@@ -58,7 +57,7 @@ impl Effort {
         })
     }
 
-    /// A stream begins: what came before is another's.
+    /// Begins a stream: the cost so far is another's.
     pub fn restart(&self) {
         let is_running = self.since.get().is_some();
         self.calls.set(is_running.into());
@@ -67,7 +66,7 @@ impl Effort {
         self.since.set(is_running.then(Instant::now));
     }
 
-    /// What the stream has cost so far.
+    /// The cost of the stream so far.
     pub fn cost(&self) -> Cost {
         let now = self.since.get().map_or(0, |since| ns(since, Instant::now()));
         Cost { calls: self.calls.get(), busy_ns: self.busy_ns.get() + now, waited_ns: self.waited_ns.get() }
@@ -143,7 +142,7 @@ impl Wake for Alarm {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Whoever comes second has the later time.
+        // A second wake-up has the later time.
         let _ = self.woken_ns.compare_exchange(NEVER, ns(self.epoch, Instant::now()), Relaxed, Relaxed);
         self.task.wake_by_ref();
     }

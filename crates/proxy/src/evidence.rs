@@ -1,4 +1,4 @@
-//! Malformed messages: of each proxy the last one, for `show errors` on the stats socket.
+//! Malformed messages: the last one of each proxy, for `show errors` on the stats socket.
 
 use crate::facts::Facts;
 use std::net::SocketAddr;
@@ -13,11 +13,11 @@ use terse_message::{Malformed, Request, Response};
 pub struct Evidence {
     /// When it was refused.
     pub at: SystemTime,
-    /// How many malformed messages came before it, over all proxies.
+    /// Number of malformed messages before it, over all proxies.
     pub event: u64,
     /// Why it was refused.
     pub flaw: Malformed,
-    /// What of it had come.
+    /// Its bytes that had come.
     pub bytes: Box<[u8]>,
     /// The client's address.
     pub client: Option<SocketAddr>,
@@ -29,7 +29,7 @@ pub struct Evidence {
     method: Box<[u8]>,
 }
 
-/// Whose response was refused.
+/// The server whose response was refused.
 #[derive(Clone, Debug)]
 pub struct Origin {
     /// The backend.
@@ -43,7 +43,7 @@ pub struct Origin {
 pub struct Exhibit(Mutex<Option<Box<Evidence>>>);
 
 impl Exhibit {
-    /// The last one.
+    /// The last malformed message.
     pub fn last(&self) -> Option<Box<Evidence>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -69,12 +69,13 @@ impl Evidence {
         }
     }
 
-    /// The byte that it was refused for; where there is none, how much had to come until it could be.
+    /// The offset of the byte that it was refused for; where there is none, the number of bytes that had to come until it
+    /// could be.
     pub fn position(&self) -> usize {
         culprit(self.flaw, &self.bytes).unwrap_or_else(|| self.least())
     }
 
-    /// How much had to come until it could be refused, less one byte.
+    /// The number of bytes that had to come until it could be refused, less one.
     fn least(&self) -> usize {
         let is_bad = |len: usize| match self.bytes.get(..len) {
             Some(bytes) if self.origin.is_none() => h1::parse_request_with(bytes, &mut Request::default(), self.reading).is_err(),
@@ -90,12 +91,12 @@ impl Evidence {
     }
 }
 
-/// The first byte that is what the flaw says.
+/// The offset of the first byte that has the flaw.
 fn culprit(flaw: Malformed, bytes: &[u8]) -> Option<usize> {
     let first_line = bytes.split(|byte| *byte == b'\n').next()?;
     let word = |at: usize| first_line.iter().enumerate().filter(|(_, byte)| **byte == b' ').nth(at).map(|(at, _)| at + 1);
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    // Where each field begins, and what stands in its line.
+    // The offset of each field, and its line.
     let fields = || {
         let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
         ends.map(|start| (start, bytes[start..].split(|byte| *byte == b'\n').next().unwrap_or_default()))
@@ -139,7 +140,7 @@ pub fn response(facts: &Facts, flaw: Malformed, bytes: &[u8], method: &[u8]) {
     backend.tally.exhibit.keep(Evidence { origin, ..Evidence::new(facts, flaw, bytes, method) });
 }
 
-/// How many there were.
+/// Number of malformed messages.
 pub fn events() -> u64 {
     EVENTS.load(Relaxed)
 }

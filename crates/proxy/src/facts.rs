@@ -1,4 +1,4 @@
-//! What is known of a stream beside its heads: what fetches, aliases of log formats and counters read.
+//! Facts of a stream beside its heads: inputs of fetches, aliases of log formats and counters.
 
 use crate::cache::Caching;
 use crate::captures::{Captured, Slots};
@@ -44,7 +44,7 @@ pub struct Facts {
     pub backend: Option<Held>,
     /// The server, once it is chosen.
     pub server: Option<Arc<Server>>,
-    /// What rules look at beside heads, while some do.
+    /// The bytes that rules look at beside heads, while some do.
     pub inspection: Option<Box<Inspection>>,
     /// When things happened.
     pub times: Times,
@@ -54,17 +54,18 @@ pub struct Facts {
     pub asked_head: bool,
     /// `strict-mode off`: edits of heads that cannot be done are left out, until this set of rules ends.
     pub soft_rewrites: bool,
-    /// The most bytes that rules may make of the head that they edit now; `usize::MAX` where the buffer's size says it alone.
+    /// The most bytes that rules may make of the head that they edit now; `usize::MAX` where the buffer's size alone is the
+    /// limit.
     pub head_most: usize,
     /// The version that the client sent; `None` when the request could not be read.
     pub version: Option<Version>,
-    /// The status that the client was sent; 0 when none was.
+    /// The status that the client got; 0 when it got none.
     pub status: u16,
-    /// The status of an answer whose texts are being written; 0 when none is.
+    /// The status of an answer whose texts are being written; 0 when none is being written.
     pub answering: Cell<u16>,
     /// The status that the server sent, before rules.
     pub server_status: u16,
-    /// What is counted of it, and how far it has come.
+    /// Its counters, and its phase.
     pub figures: Rc<Figures>,
     /// Whether the client of a stream of bytes sent some of which none went on.
     pub has_spoken: bool,
@@ -72,17 +73,17 @@ pub struct Facts {
     pub is_unborn: bool,
     /// What rules have changed of how it is served.
     changes: Option<Box<Changes>>,
-    /// Why it ended early; `None`: it did not.
+    /// The cause of its early end; `None`: it did not end early.
     pub abort: Option<Abort>,
-    /// What the request's persistence cookie said.
+    /// Content of the request's persistence cookie.
     pub cookie_found: CookieFound,
-    /// What became of the response's.
+    /// Handling of the response's persistence cookie.
     pub cookie_sent: CookieSent,
     /// Attempts after the first.
     pub retries: u32,
     /// It went to another server than the first chosen.
     pub redispatched: bool,
-    /// Who was before it in the server's queue and the backend's.
+    /// Numbers of requests before it in the server's queue and the backend's.
     pub queue_positions: (u32, u32),
     /// Why the answer was not compressed.
     pub compression: Option<Reason>,
@@ -92,7 +93,7 @@ pub struct Facts {
     pub used_dictionary: Option<Arc<Dictionary>>,
     /// How it was compressed.
     pub coding: Option<Coding>,
-    /// Who compresses the response on its way from the server, and on its way to the client.
+    /// The layer that compresses the response on its way from the server, and on its way to the client.
     pub hops: (Option<Layer>, Option<Layer>),
     /// Captured fields of the request, by the number of the capture.
     pub request_captures: Slots,
@@ -110,13 +111,13 @@ pub struct Facts {
     pub server_local: Option<SocketAddr>,
     /// The socket of the connection to the server.
     pub server_socket: Option<RawFd>,
-    /// The TLS of the connection to the server, where it has some; also of one that failed.
+    /// The TLS of the connection to the server, if it has any; also of a connection that failed.
     pub server_tls: Option<Rc<Secured>>,
     /// Whether the connection to the server had carried another request.
     pub server_reused: bool,
-    /// Whether that had been idle: its server may have closed it just then.
+    /// Whether that connection had been idle: its server may have closed it just then.
     pub server_was_idle: bool,
-    /// The server's connection, and its stream, where it is one of HTTP/2.
+    /// The server's connection, if it is of HTTP/2.
     pub server_http2: Option<SharedConnection>,
     /// The number of that stream.
     pub server_frames_id: u32,
@@ -126,29 +127,29 @@ pub struct Facts {
     pub knows_user: bool,
     /// `http-request set-log-level`: the level, or silent.
     pub log_level: LogLevel,
-    /// Whether a service of ours answered it, such as the statistics page.
+    /// Whether a service of the proxy answered it, such as the statistics page.
     pub by_service: bool,
-    /// What programs keep of it, where one has to do with it.
+    /// State of its programs, where there are any.
     pub stage: OnceCell<Box<Stage>>,
     /// Why a line of it is being written.
     pub origin: Cell<Origin>,
-    /// How many requests came before it on this connection.
+    /// Number of requests before it on this connection.
     pub number: u64,
     /// Its number on the client's connection of HTTP/2; 0 in HTTP/1.
     pub frames_id: u32,
     /// A number that no other stream of the process has.
     pub id: u64,
-    /// What the client says about its connection.
+    /// The client's wish for its connection.
     pub persistence: Persistence,
-    /// What the client gets instead of the server's response, when a response rule says so.
+    /// The answer for the client in the place of the server's response, when a response rule demands it.
     pub instead: Option<Box<Answer>>,
-    /// What its bodies go through on their way, where something was asked for.
+    /// Filters of its bodies, where there are any.
     pub filters: Option<Box<Filters>>,
-    /// What it has to do with caches, once a rule has asked one.
+    /// State of its caches, once a rule has asked a cache.
     pub caching: Option<Box<Caching>>,
     /// Why the request was refused as malformed.
     pub refused: Option<Malformed>,
-    /// What it tracks in stick tables, beside what its session tracks.
+    /// The entries of stick tables that it tracks, beside those of its session.
     pub tracks: Option<Box<Tracks>>,
     /// The keys whose server stick tables will learn, once it has answered.
     pub learning: Option<Box<Learning>>,
@@ -158,7 +159,7 @@ pub struct Facts {
     pub waiting_rule: Option<(Arc<str>, u32)>,
 }
 
-/// What became of a stream's bodies where something is to be decoded.
+/// Outcome of the decoding of a stream's bodies.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Decoding {
     /// The request's.
@@ -167,7 +168,7 @@ pub struct Decoding {
     pub response: Option<Outcome>,
 }
 
-/// How the stream's line is logged.
+/// Level of the stream's line in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum LogLevel {
     /// As the configuration has it.
@@ -179,16 +180,16 @@ pub enum LogLevel {
     Silent,
 }
 
-/// When things happened. What did not happen is `None`.
+/// Times of events. `None`: it did not happen.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
     /// The first byte of the request came, or the connection was accepted for it.
     pub start: Instant,
     /// The same on the clock of the wall: microseconds since 1970.
     pub start_unix_us: i64,
-    /// How long the handshake of its connection took, in milliseconds; for all but the first request of a connection 0.
+    /// Duration of the handshake of its connection, in milliseconds; for all but the first request of a connection 0.
     pub handshake_ms: i64,
-    /// How long the connection had been idle before, in milliseconds.
+    /// Time for which the connection had been idle before, in milliseconds.
     pub idle_ms: i64,
     /// The request's head was complete.
     pub request: Option<Instant>,
@@ -305,7 +306,7 @@ impl Facts {
             return Some(id);
         }
         let format = self.frontend().log.unique_id.as_ref()?;
-        // A format that speaks of itself finds nothing there.
+        // A format that refers to itself finds no value there.
         if self.writes_id.replace(true) {
             return None;
         }
@@ -326,8 +327,9 @@ impl Facts {
         self.traceparent.get()?.as_deref()
     }
 
-    /// The time-outs that hold now: the frontend's for the client, the backend's for all else once it is chosen, and before them what
-    /// rules have changed. What a frontend's rules say of a server holds in its own back half, not in another backend.
+    /// The timeouts that hold now: the frontend's for the client, the backend's for all else once it is chosen, and with
+    /// precedence the changes by rules. A change by a frontend's rules for a server holds in its own back half, not in
+    /// another backend.
     pub fn timeouts(&self) -> Timeouts {
         let front = self.frontend().timeouts;
         let mut all = self.backend().map_or(front, |backend| backend.timeouts);
@@ -345,13 +347,13 @@ impl Facts {
         all
     }
 
-    /// How often the request may be tried again: what its backend says, or a rule of it.
+    /// Limit of the request's retries: of its backend, or of a rule.
     pub fn retries_allowed(&self) -> u32 {
         let changed = self.changed().filter(|changes| changes.owner == self.number()).and_then(|changes| changes.retries);
         changed.or(self.backend().map(|backend| backend.retries)).unwrap_or_default()
     }
 
-    /// What rules have changed, if they have changed anything.
+    /// The changes by rules, if there are any.
     pub fn changed(&self) -> Option<&Changes> {
         self.changes.as_deref()
     }
@@ -361,7 +363,7 @@ impl Facts {
         self.changes.as_deref_mut()
     }
 
-    /// What a rule changes; its time-outs that are empty stay what they are.
+    /// The changes, for a rule that makes one; empty timeouts keep their former values.
     pub fn changes(&mut self) -> &mut Changes {
         let owner = self.own_backend().map(|backend| backend.number);
         let changes = &mut **self.changes.get_or_insert_default();
@@ -397,7 +399,7 @@ impl Facts {
         self.session.frontend()
     }
 
-    /// The backend, once it is chosen; before that the one that its frontend is the other half of (`listen`).
+    /// The backend, once it is chosen; before that the backend that its frontend is the other half of (`listen`).
     pub fn own_backend(&self) -> Option<&Backend> {
         self.backend().or_else(|| self.frontend().own_backend.as_deref())
     }
@@ -407,8 +409,8 @@ impl Facts {
         self.backend.as_deref()
     }
 
-    /// Whether the close of the client's half ends the request: `option abortonclose` of the backend, or before one is chosen of the
-    /// frontend.
+    /// Whether the close of the client's half ends the request: `option abortonclose` of the backend, or before a backend is
+    /// chosen of the frontend.
     pub fn aborts_on_close(&self) -> bool {
         match self.backend() {
             Some(backend) => backend.options.aborts_on_close(backend.mode),
@@ -418,10 +420,10 @@ impl Facts {
 }
 
 impl Times {
-    /// Milliseconds from one moment to a later one; -1 when one of them never came, as HAProxy's logs have it.
+    /// Milliseconds from a moment to a later one; -1 when either never came, as in HAProxy's logs.
     pub fn between(from: Option<Instant>, to: Option<Instant>) -> i64 {
         match (from, to) {
-            // Most of what happens to a stream happens within a turn of its worker, at one time.
+            // Most events of a stream fall into a single turn of its worker, at the same time.
             (Some(from), Some(to)) if from == to => 0,
             (Some(from), Some(to)) => to.saturating_duration_since(from).as_millis() as i64,
             _ => -1,

@@ -1,7 +1,7 @@
-//! A stream's figures: bytes each way, what coders have done, and where it is.
+//! A stream's figures: bytes each way, work of coders, and its phase.
 //!
-//! They are cells of an object that the stream shares with what counts for it and with the worker's registry. So they are right at every
-//! moment, also where what serves the stream is [dropped](crate::exchange::cancel), and `show sess` reads them.
+//! They are cells of an object that the stream shares with its counting parts and with the worker's registry. So they are
+//! right at every moment, also where the serving future is [dropped](crate::exchange::cancel), and `show sess` reads them.
 
 use crate::facts::Decoding;
 use crate::phase::body::Broke;
@@ -19,7 +19,7 @@ use terse_message::Phase;
 /// A stream's figures.
 #[derive(Debug)]
 pub struct Figures {
-    /// The number of the stream, which no other one of the process has.
+    /// The number of the stream, unique in the process.
     pub id: Cell<u64>,
     /// When it began; `None` where no stream is open.
     pub start: Cell<Option<Instant>>,
@@ -27,7 +27,7 @@ pub struct Figures {
     pub bytes_in: Cell<u64>,
     /// Bytes that the client was sent.
     pub bytes_out: Cell<u64>,
-    /// How many of them went before the head of the final answer.
+    /// Those of them that went before the head of the final answer.
     pub head_at: Cell<u64>,
     /// Bytes of the server's answer: head and body.
     pub bytes_from_server: Cell<u64>,
@@ -37,13 +37,13 @@ pub struct Figures {
     pub metered: (Cell<u64>, Cell<u64>),
     /// Bytes into and out of the compressor of the response.
     pub compressed: Cell<(u64, u64)>,
-    /// How hard it tries.
+    /// Its compression level.
     pub level: Cell<Level>,
-    /// What the memory of compressed bodies did.
+    /// Result of the lookup in the memory of compressed bodies.
     pub recall: Cell<Option<Recall>>,
-    /// What became of what came coded, where something is to be decoded.
+    /// Outcome of the decoding of coded bodies, where any is to be decoded.
     pub decoding: Cell<Decoding>,
-    /// How far the stream has come.
+    /// The phase of the stream.
     pub phase: Cell<Phase>,
     /// The slot of the server that counts it ([`Server::slot`]).
     pub server: Cell<Option<usize>>,
@@ -54,7 +54,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Whether nothing of the final answer has gone to the client.
+    /// Whether no byte of the final answer has gone to the client.
     pub fn has_sent_nothing(&self) -> bool {
         self.bytes_out.get() == self.head_at.get()
     }
@@ -124,7 +124,7 @@ pub fn add(figure: &Cell<u64>, more: u64) {
     figure.set(figure.get() + more);
 }
 
-/// The right of a stream to use a server. As long as it lasts, the stream is one of those that end with the server.
+/// The right of a stream to use a server. As long as it lasts, the stream is among those that end with the server.
 pub struct Attached {
     claim: Claim,
     figures: Rc<Figures>,
@@ -150,7 +150,7 @@ impl Drop for Attached {
     }
 }
 
-/// The coder of a response's body. When it goes, the figures say what it has done.
+/// The coder of a response's body. When it is dropped, its work is added to the figures.
 pub struct CountedCoder {
     coder: Compressor,
     figures: Rc<Figures>,
@@ -186,7 +186,7 @@ impl Drop for CountedCoder {
     }
 }
 
-/// The decoder of a body. When it goes, the figures say what it has done.
+/// The decoder of a body. When it is dropped, its work is added to the figures.
 pub struct CountedDecoder<'a> {
     /// The decoder.
     pub decoder: Box<Decompressor>,
@@ -220,7 +220,7 @@ impl Drop for CountedDecoder<'_> {
 }
 
 impl Figures {
-    /// Notes what became of the request's body or the response's.
+    /// Records the outcome of the request's body or the response's.
     pub fn decoded(&self, of_request: bool, outcome: Outcome) {
         let mut decoding = self.decoding.get();
         match of_request {

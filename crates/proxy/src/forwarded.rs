@@ -6,14 +6,14 @@ use terse_message::Known;
 use terse_sample::convert::forwarded::{is_host, written_name, written_port};
 use terse_sample::{Env, Expr, Value};
 
-/// What an element tells; what is `None` is not told.
+/// The parameters of an element; `None`: the parameter is not sent.
 #[derive(Clone, Default)]
 pub struct Forwarded {
     /// `proto`
     pub proto: bool,
     /// `host`, `host-expr`
     pub host: Option<Told>,
-    /// `by`, `by-expr`, `by_port`, `by_port-expr`: what the client connected to.
+    /// `by`, `by-expr`, `by_port`, `by_port-expr`: the address that the client connected to.
     pub by: Option<Node>,
     /// `for`, `for-expr`, `for_port`, `for_port-expr`: the client.
     pub client: Option<Node>,
@@ -28,7 +28,7 @@ pub struct Node {
     pub port: Option<Told>,
 }
 
-/// Where something that is told comes from.
+/// Source of a parameter's value.
 #[derive(Clone)]
 pub enum Told {
     /// From the connection, or the request.
@@ -38,13 +38,14 @@ pub enum Told {
 }
 
 impl Forwarded {
-    /// The option without words: what X-Forwarded-For and X-Forwarded-Proto would tell.
+    /// The option without arguments: the values of X-Forwarded-For and X-Forwarded-Proto.
     pub fn usual() -> Forwarded {
         let client = Some(Node { name: Told::Known, port: None });
         Forwarded { proto: true, client, ..Forwarded::default() }
     }
 
-    /// Adds the element to the stream's request. A list may be written as several fields: what others have told stays as it came.
+    /// Adds the element to the stream's request. A list may be written as several fields: elements of others stay as they
+    /// came.
     pub fn tell(&self, stream: &mut Stream) {
         let element = self.element(stream);
         stream.request.fields.push(b"Forwarded", &element);

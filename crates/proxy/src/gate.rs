@@ -6,14 +6,14 @@ use tokio::sync::watch;
 #[derive(Debug)]
 pub struct Gate(watch::Sender<State>);
 
-/// What a frontend does.
+/// State of a frontend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// It takes connections.
     Open,
-    /// It takes none for now (`disable frontend`).
+    /// It takes no connections for now (`disable frontend`).
     Paused,
-    /// It takes none any more (`shutdown frontend`).
+    /// It takes no connections any more (`shutdown frontend`).
     Closed,
 }
 
@@ -24,7 +24,7 @@ impl Default for Gate {
 }
 
 impl Gate {
-    /// What the frontend does now.
+    /// The frontend's state now.
     pub fn state(&self) -> State {
         *self.0.borrow()
     }

@@ -1,15 +1,16 @@
-//! What rules look at beside heads: bytes that have arrived and not yet gone on.
+//! Bytes that rules look at beside heads: those that have arrived and not yet gone on.
 //!
 //! ```text
 //! Client, Receiver --lend--> stream.facts.inspection --restore--> Client, Receiver
 //!                         rules, conditions and formats run
 //! ```
 //!
-//! A phase lends what has come to the stream while rules run, and takes it back before it reads or sends. So nothing is copied, and a
-//! stream whose proxies look at heads only ([`crate::plan::Frontend::looks`]) has no inspection at all.
+//! A phase lends the bytes that have come to the stream while rules run, and takes them back before it reads or sends. So
+//! nothing is copied, and a stream whose proxies look at heads only ([`crate::plan::Frontend::looks`]) has no inspection at
+//! all.
 //!
-//! Invariant: the inspection is open only while a phase stands ready to read more when rules ask for it; everywhere else what is
-//! there is all that comes, and nothing is in doubt.
+//! Invariant: the inspection is open only while a phase stands ready to read more when rules ask for it; everywhere else the
+//! bytes at hand are all that come, and nothing is in doubt.
 
 use crate::exchange::{Body, Client, Lend, Peek};
 use crate::stream::Stream;
@@ -17,21 +18,21 @@ use std::cell::OnceCell;
 use terse_message::{BodyLength, Request};
 use terse_sample::{Doubt, Needs};
 
-/// What rules look at beside heads.
+/// Bytes that rules look at beside heads.
 #[derive(Default)]
 pub struct Inspection {
-    /// What cannot be told yet.
+    /// Values that cannot be known yet.
     pub doubt: Doubt,
     request: Peek,
     response: Peek,
-    /// Whose bytes are lent.
+    /// The side whose bytes are lent.
     side: Side,
     open: bool,
     /// A handshake message in several records, put together; only while bytes are lent.
     handshake: OnceCell<Vec<u8>>,
 }
 
-/// Whose bytes.
+/// The side of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Side {
     /// The client's.
@@ -42,7 +43,7 @@ pub enum Side {
 }
 
 impl Inspection {
-    /// What one side has sent and what has not yet gone on. In HTTP it begins behind the head.
+    /// Bytes that a side has sent and that have not yet gone on. Under HTTP they begin after the head.
     pub fn bytes(&self, side: Side) -> &[u8] {
         match side {
             Side::Request => self.request.bytes(),
@@ -50,12 +51,12 @@ impl Inspection {
         }
     }
 
-    /// Whose bytes are looked at.
+    /// The side whose bytes are looked at.
     pub fn side(&self) -> Side {
         self.side
     }
 
-    /// The body of one side's message, whose head says that it has this length; nothing when the other side's is looked at.
+    /// The body of a side's message; `length`: that of its head. `None` when the other side is looked at.
     pub fn body(&self, side: Side, length: BodyLength) -> Option<Body<'_>> {
         match side {
             _ if side != self.side => None,
@@ -64,8 +65,8 @@ impl Inspection {
         }
     }
 
-    /// Reads the head of a request that a client's bytes begin with, where they are no more than looked at; whether it is not all there
-    /// yet, and whether it is the preface of HTTP/2.
+    /// Parses the head of a request that a client's bytes begin with, without taking them. Returns whether more of it must
+    /// come, and whether it is the preface of HTTP/2.
     pub fn sniff(&self, request: &mut Request) -> (bool, bool) {
         self.request.sniff(request)
     }
@@ -91,7 +92,8 @@ impl Inspection {
 /// Needs that are answered by an inspection.
 pub const BYTES: Needs = Needs::BODY.or(Needs::BYTES).or(Needs::RESPONSE_BODY);
 
-/// Runs `judge` while what a side has received is lent to the stream. `open`: whether more may come; in a full buffer it never may.
+/// Runs `judge` while the received bytes of a side are lent to the stream. `open`: whether more may come; in a full buffer it
+/// never may.
 pub fn lend<T>(from: &mut impl Lend, stream: &mut Stream, side: Side, open: bool, judge: impl FnOnce(&mut Stream) -> T) -> T {
     let peek = from.lend();
     let inspection = stream.facts.inspection.get_or_insert_default();
@@ -108,7 +110,7 @@ pub fn lend<T>(from: &mut impl Lend, stream: &mut Stream, side: Side, open: bool
     judged
 }
 
-/// Runs something that takes what is there as all that comes.
+/// Runs a closure that takes the bytes at hand as all that come.
 pub fn as_all<T>(stream: &mut Stream, run: impl FnOnce(&mut Stream) -> T) -> T {
     let open = stream.facts.inspection.as_deref_mut().map(|inspection| std::mem::take(&mut inspection.open));
     let result = run(stream);

@@ -1,8 +1,7 @@
-//! The keywords of proxies that belong to no other family: what a section is called, where it listens, where its requests go, how
-//! long it waits, what it answers itself.
+//! The keywords of proxies that belong to no other family: names, listeners, routes, timeouts, a proxy's own answers.
 //!
-//! A family is a file with a table; [`KEYWORDS`] joins them and those of this crate's other folders. HAProxy lets lines for one half
-//! of a proxy stand in the other and only warns that they do nothing there; so do these.
+//! A family is a file with a table; [`KEYWORDS`] joins them and those of this crate's other folders. HAProxy lets lines for
+//! one half of a proxy stand in the other and only warns that they have no effect there; so do these.
 
 mod accepted;
 mod attempts;
@@ -58,7 +57,7 @@ pub const KEYWORDS: &[&[Keyword]] = &[
     terse_names::KEYWORDS,
 ];
 
-/// A keyword of any proxy's section that does what it says.
+/// A keyword of any proxy's section that is built.
 const fn done(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
     Keyword { name, old_names: &[], sections: Sections::PROXY, arguments, summary, kind: Kind::Done(parser) }
 }
@@ -78,12 +77,12 @@ fn settings<'a>(scope: &'a mut Scope<'_>) -> &'a mut ProxySettings {
     scope.section.settings.entry()
 }
 
-/// Whether the section has a front half; one that has none is told that the line does nothing there.
+/// Whether the section has a front half; for a section without, a remark is made that the line has no effect there.
 fn in_front(scope: &mut Scope<'_>) -> bool {
     has_half(scope, Sections::FRONT, "frontend")
 }
 
-/// Whether the section has a back half; one that has none is told that the line does nothing there.
+/// Whether the section has a back half; for a section without, a remark is made that the line has no effect there.
 fn in_back(scope: &mut Scope<'_>) -> bool {
     has_half(scope, Sections::BACK, "backend")
 }
@@ -117,7 +116,7 @@ pub(crate) mod tests {
         (config, said(diagnostics.iter()))
     }
 
-    /// Problems in one line each.
+    /// Formats each problem as a line.
     pub(crate) fn said<'a>(diagnostics: impl Iterator<Item = &'a terse_config::Diagnostic>) -> Vec<String> {
         diagnostics
             .map(|d| {
@@ -133,19 +132,19 @@ pub(crate) mod tests {
         load_with(text, Settings::default())
     }
 
-    /// The last section of a text that loads without a word.
+    /// The last section of a text that loads without a remark.
     pub(crate) fn last(text: &str) -> Section {
         let (mut config, said) = load(text);
         assert_eq!(said, [""; 0], "{text}");
         config.sections.pop().unwrap()
     }
 
-    /// The proxy settings of the last section of a text that loads without a word.
+    /// The proxy settings of the last section of a text that loads without a remark.
     pub(crate) fn proxy(text: &str) -> ProxySettings {
         last(text).settings.take().unwrap_or_default()
     }
 
-    /// What is said about the lines of one section of that kind.
+    /// The remarks about the lines of a section of that kind.
     pub(crate) fn said_in(section: &str, lines: &str) -> Vec<String> {
         load(&format!("{section}\n{lines}\n")).1
     }

@@ -1,22 +1,22 @@
 //! Listener to log: the only crate that moves bytes between sockets.
 //!
-//! A request's way, one file of [`phase`] each, in this order:
+//! A request's phases, each in a file of [`phase`], in this order:
 //!
 //! ```text
 //! accept -> read the head -> request rules -> choose the backend -> choose the server, queue -> connect
 //!        -> send -> read the response's head -> response rules -> compression -> body -> log
 //! ```
 //!
-//! Shape: a [`worker`] is one thread with one tokio runtime. It accepts on its own listeners, and each client's connection is one
-//! task of it, a [`session`]; each request in it is a [`stream::Stream`]. The configuration is one immutable [`plan::Plan`] behind
-//! an `Arc`.
+//! Shape: a [`worker`] is a thread with a tokio runtime. It accepts on its own listeners, and each client's connection is a
+//! task of it, a [`session`]; each request in it is a [`stream::Stream`]. The configuration is a single immutable
+//! [`plan::Plan`] in an `Arc`.
 //!
 //! Invariants:
 //! * Nothing that a request touches is shared between workers, except servers (limits, queues, health) and counters.
 //! * An idle connection holds no buffer, no stream and no variables.
 //! * No phase knows the version of the protocol: heads on the wire and framing are [`exchange`]'s, below it [`connection`] and [`io`].
 //! * Every byte that waits counts against the process-wide limit.
-//! * What ends early has a cause ([`terse_message::Abort`]), and the cause ends in the log.
+//! * A stream that ends early has a cause ([`terse_message::Abort`]), and the cause ends in the log.
 
 pub mod access;
 pub mod cache;

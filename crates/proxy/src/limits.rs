@@ -1,7 +1,7 @@
 //! Limits of the whole process: `maxconn`, `maxconnrate`, `maxsessrate`, `maxsslrate`, `maxsslconn`.
 //!
-//! They are looked at when a connection is accepted: what exceeds them waits in the kernel. Rates are those of the last second. Where
-//! nothing is limited, nothing is counted.
+//! They are looked at when a connection is accepted: connections beyond them wait in the kernel. Rates are those of the last
+//! second. Where nothing is limited, nothing is counted.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use terse_compress::counters::Rate;
@@ -9,7 +9,7 @@ use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections, Setting}
 use terse_tls::COUNTERS;
 use tokio::sync::Notify;
 
-/// The words of `global`; `maxconn` is the program's, since it is what the process can have at most.
+/// The keywords of `global`; `maxconn` is the program's, since it is the process's largest possible number.
 pub(crate) const KEYWORDS: &[Keyword] = &[
     done("maxconnrate", "The most connections that the process accepts in a second; more wait in the kernel.", |args, scope| {
         settings(scope).connection_rate = number(args)?;
@@ -46,7 +46,7 @@ fn settings<'a>(scope: &'a mut Scope<'_>) -> &'a mut LimitSettings {
     scope.section.settings.entry()
 }
 
-/// What `global` says; 0: nothing is limited.
+/// Settings of `global`; 0: no limit.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct LimitSettings {
     connection_rate: u64,
@@ -81,7 +81,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What `global` says.
+    /// The limits of `global`.
     pub fn new(settings: LimitSettings) -> Limits {
         Limits {
             connection_rate: RateLimit::new(settings.connection_rate),
@@ -134,7 +134,7 @@ impl MemoryGate {
         self.is_closed.load(Relaxed)
     }
 
-    /// Lets new ones wait, or come.
+    /// Closes or opens the gate for new connections and requests.
     pub fn close(&self, is_closed: bool) {
         if is_closed && !self.is_closed.swap(true, Relaxed) {
             self.stops.fetch_add(1, Relaxed);
@@ -155,7 +155,7 @@ impl MemoryGate {
         }
     }
 
-    /// How often it was closed.
+    /// Number of times that it was closed.
     pub fn stops(&self) -> u64 {
         self.stops.load(Relaxed)
     }
@@ -173,7 +173,7 @@ impl RateLimit {
         RateLimit { limit: AtomicU64::new(limit), rate: Rate::default() }
     }
 
-    /// How many may come in a second; 0: any number.
+    /// Limit of events in a second; 0: any number.
     pub fn limit(&self) -> u64 {
         self.limit.load(Relaxed)
     }

@@ -1,7 +1,8 @@
-//! `option contstats`: bytes are counted while they pass, for streams that last longer than somebody who looks at the statistics waits.
+//! `option contstats`: bytes are counted while they pass, for streams that last longer than the readers of the statistics
+//! wait.
 //!
-//! Without the option a stream's bytes are counted once, at its end, and no meter exists. What a meter has counted stands in the stream's
-//! figures, so that its end does not count it again.
+//! Without the option a stream's bytes are counted once, at its end, and no meter exists. A meter's count is kept in the
+//! stream's figures, so that its end does not count it again.
 
 use crate::facts::Facts;
 use crate::figures::{Figures, add};
@@ -11,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use terse_balance::{Count, Server};
 
-/// Counts what a sink writes.
+/// Counter of the bytes that a sink writes.
 pub struct Meter {
     session: Rc<Session>,
     backend: Option<Held>,
@@ -30,7 +31,7 @@ pub enum Direction {
 }
 
 impl Meter {
-    /// The meter of a stream whose backend and server are chosen; none unless the configuration wants one.
+    /// The meter of a stream whose backend and server are chosen; `None` unless the configuration asks for it.
     pub fn of(facts: &Facts, direction: Direction) -> Option<Meter> {
         facts.frontend().options.count_while_passing.then(|| Meter {
             session: facts.session.clone(),

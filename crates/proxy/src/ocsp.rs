@@ -1,6 +1,7 @@
 //! Fetches answers about certificates' states (OCSP over HTTP, RFC 6960 appendix A), a few at a time, on the control thread.
 //!
-//! What is fetched and when, and whether an answer is good, `terse_tls` knows; here is a request and what comes back.
+//! The questions, their times, and the validation of answers are `terse_tls`'s; this file has the HTTP request and its
+//! answer.
 
 use crate::log::{Level, Logger};
 use crate::plan::Plan;
@@ -18,7 +19,7 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// Fetches them for ever. What should end that is told, and it begins again.
+/// Fetches them for ever. An unexpected end is logged, and it begins again.
 pub async fn run(plan: Arc<Plan>) {
     let mut logger = Logger::new(&plan.sinks);
     loop {
@@ -80,7 +81,7 @@ async fn fetch(question: &Question, plan: &Plan) -> Result<Vec<u8>, Fetched> {
     }
 }
 
-/// What a URL says.
+/// Parts of a URL.
 struct Place<'u> {
     authority: &'u str,
     address: String,
@@ -112,8 +113,8 @@ impl Place<'_> {
     }
 }
 
-/// A connection. Names are looked up by the section `resolvers default`, if there is one: it needs no files, which the system's own way
-/// does not find under `chroot`. Who cannot be reached over IPv6 is tried over IPv4.
+/// Connects to an address. Names are looked up by the section `resolvers default`, if there is one: it needs no files, which
+/// the system's own way does not find under `chroot`. A responder that cannot be reached over IPv6 is tried over IPv4.
 async fn connect(address: &str, plan: &Plan) -> io::Result<TcpStream> {
     let (name, port) = address.rsplit_once(':').ok_or(ErrorKind::InvalidInput)?;
     let port: u16 = port.parse().map_err(|_| ErrorKind::InvalidInput)?;
@@ -175,7 +176,7 @@ async fn exchange(mut stream: TcpStream, request: &[u8]) -> io::Result<(Response
     Ok((response, body))
 }
 
-/// Whether reading went on: not behind the end of the connection, where that is the end of the body.
+/// Whether reading went on: not after the end of the connection, where that is the end of the body.
 fn ended(error: io::Error) -> io::Result<bool> {
     if error.kind() == ErrorKind::UnexpectedEof { Ok(false) } else { Err(error) }
 }
@@ -211,11 +212,11 @@ async fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
-/// How many are fetched at a time.
+/// Fetches at a time.
 const MOST_AT_ONCE: usize = 8;
-/// How long an answer may take, with its connection.
+/// Time limit of an answer, with its connection.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How long a connection may take: the other family's shall have its time, too.
+/// Time limit of a connection attempt: the other family's shall have its time, too.
 const CONNECTING: Duration = Duration::from_secs(5);
 /// The largest head, and the largest answer: usual ones have 2 KB.
 const LARGEST_BYTES: usize = 64 * 1024;

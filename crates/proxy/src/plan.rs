@@ -54,7 +54,7 @@ use build::Templates;
 pub use removal::NotRemoved;
 use roll::Backends;
 
-/// Compressed TLS records get one part in so many of the memory: the rest is for buffers, which everybody needs.
+/// Divisor of the memory for compressed TLS records' part: the rest is for buffers, which all streams need.
 pub const RECORDS_SHARE: usize = 4;
 
 /// Everything that a worker needs to know.
@@ -65,15 +65,15 @@ pub struct Plan {
     pub backends: Backends,
     /// The frontends that may send to each backend of the configuration, by their places.
     senders: Vec<Vec<usize>>,
-    /// What backends are made of that are added.
+    /// Templates of backends that are added at run time.
     pub templates: Templates,
     /// Addresses to listen on, of all frontends.
     pub binds: Vec<Bind>,
     /// Stick tables, in the order of their lines.
     pub tables: Vec<Arc<Table>>,
-    /// Who shares them, in the order of sections.
+    /// The groups of peers that share them, in the order of sections.
     pub peers: Vec<Circle>,
-    /// What `global` says about tracking.
+    /// Settings of `global` for tracking.
     pub tracking: TrackSettings,
     /// When the process started: the time of tables is counted from here.
     pub started: Instant,
@@ -81,17 +81,17 @@ pub struct Plan {
     pub process_variables: ProcessStore,
     /// The language in which the stats socket sets them.
     pub language: Language,
-    /// What `global` says.
+    /// Settings of `global`.
     pub process: ProcessPlan,
-    /// What it limits, as it stands now.
+    /// Its limits, with their present values.
     pub limits: Limits,
     /// The way to the workers' open streams.
     pub registries: Arc<Registries>,
-    /// Where lines go.
+    /// Writers of log lines.
     pub sinks: Arc<Sinks>,
     /// The log of the process: lines that belong to no proxy.
     pub journal: Journal,
-    /// What runs for logs beside the workers.
+    /// Parts of logs that run beside the workers.
     pub syslog: Syslog,
     /// The process-wide limit of buffering.
     pub memory: Arc<Limit>,
@@ -99,11 +99,11 @@ pub struct Plan {
     pub pipes: Arc<PipeLimit>,
     /// The limit of descriptors, and connections to servers against it.
     pub descriptors: Arc<Descriptors>,
-    /// Its part for the coders of compressed TLS records: one in [`RECORDS_SHARE`].
+    /// Its part for the coders of compressed TLS records: one part in [`RECORDS_SHARE`].
     pub records_memory: Arc<Within>,
     /// The same for coders and the bodies that they hold: `maxzlibmem`, or any number of bytes.
     pub coders_memory: Arc<Within>,
-    /// The memory of compressed bodies of proxies that have none of their own (`tune.comp.memory`).
+    /// The memory of compressed bodies of proxies without their own (`tune.comp.memory`).
     pub bodies: Option<Arc<Memory>>,
     /// Types of answers that went as they were.
     pub types: Types,
@@ -115,32 +115,33 @@ pub struct Plan {
     pub disabled_backends: Vec<Arc<str>>,
     /// The pages of `http-errors` sections, by their names.
     pub error_sets: HashMap<Arc<str>, Pages>,
-    /// Who is asked for names at run time.
+    /// Resolvers of names at run time.
     pub resolvers: Vec<Arc<Resolvers>>,
-    /// What ACLs and maps compare with, which changes at run time.
+    /// Patterns of ACLs and maps, which change at run time.
     pub patterns: References,
     /// Certificates, which change at run time.
     pub vault: Arc<Vault>,
-    /// What `global` says for servers that speak TLS.
+    /// Settings of `global` for servers that speak TLS.
     pub tls_defaults: Defaults,
-    /// What Lua scripts have registered.
+    /// The registrations of Lua scripts.
     pub scripts: Option<Arc<dyn Library>>,
-    /// How much of its time each worker computes, in percent of the last second.
+    /// Computing time of each worker, in percent of the last second.
     pub busy_percents: Box<[AtomicU8]>,
 }
 
 /// A `peers` section at work.
 #[derive(Debug)]
 pub struct Circle {
-    /// Who shares what.
+    /// The peers and their shared tables.
     pub group: Arc<terse_peers::Group>,
-    /// Where this process listens for the others.
+    /// Addresses at which this process listens for the other peers.
     pub binds: Vec<BindSettings>,
 }
 
 impl Plan {
-    /// Computes what follows from the connections of the process, and of each proxy that says nothing of its own (`-N`; 0: those of the
-    /// process): without `fullconn`, servers get their whole `maxconn` at a tenth of what frontends may send to their backend.
+    /// Computes the limits that follow from the connections of the process, and of each proxy without a limit of its own
+    /// (`-N`; 0: those of the process): without `fullconn`, servers get their whole `maxconn` at a tenth of the connections
+    /// that frontends may send to their backend.
     pub fn settle(&self, connections: usize, of_proxies: usize) {
         let silent = self.frontends.iter().filter(|frontend| frontend.tally.limit() == 0);
         silent.for_each(|frontend| frontend.tally.set_limit(of_proxies));
@@ -155,17 +156,18 @@ impl Plan {
     }
 }
 
-/// What `global` says to the workers.
+/// Settings of `global` for the workers.
 #[derive(Clone, Debug)]
 pub struct ProcessPlan {
-    /// How many workers there are.
+    /// Number of workers.
     pub workers: usize,
-    /// `maxconn`: connections of all clients that the process can have at a time; 0: any. [`Limits`] says how many it takes.
+    /// `maxconn`: connections of all clients that the process can have at a time; 0: any. [`Limits`] has the number that it
+    /// takes.
     pub maxconn: usize,
     /// `tune.bufsize`: bytes of a buffer, and so of a head.
     pub buffer_bytes: usize,
-    /// `tune.maxrewrite`: a head shares `buffer_bytes` with what of its body waits behind it, but for so many bytes, which are always
-    /// there for rules. `None`: it shares them with nothing.
+    /// `tune.maxrewrite`: a head shares `buffer_bytes` with the waiting part of its body, except for so many bytes, which are
+    /// always there for rules. `None`: it shares them with nothing.
     pub rewrite_bytes: Option<usize>,
     /// `tune.memory.buffers`: bytes that may wait in the process.
     pub memory_bytes: usize,
@@ -175,7 +177,7 @@ pub struct ProcessPlan {
     pub http2: Http2Settings,
     /// `tune.h2.be.*`.
     pub http2_servers: Http2Settings,
-    /// Whether an expression asks what tasks cost.
+    /// Whether an expression asks for the cost of tasks.
     pub measures_tasks: bool,
 }
 
@@ -193,7 +195,7 @@ pub struct Frontend {
     pub order: usize,
     /// Its kind of traffic.
     pub mode: Mode,
-    /// Its time-outs.
+    /// Its timeouts.
     pub timeouts: Timeouts,
     /// Its switches.
     pub options: Options,
@@ -213,7 +215,7 @@ pub struct Frontend {
     pub own_backend: Option<Arc<Backend>>,
     /// `tcp-request`, `tcp-response`.
     pub tcp: TcpRules,
-    /// What its expressions look at.
+    /// Data that its expressions look at.
     pub looks: Needs,
     /// `filter` lines but those of compression.
     pub filters: Arc<FilterSettings>,
@@ -223,35 +225,35 @@ pub struct Frontend {
     pub response_rules: Vec<Arc<Rule>>,
     /// `http-after-response`.
     pub after_rules: Vec<Arc<Rule>>,
-    /// What answers requests itself, behind the rules.
+    /// Service that answers requests itself, after the rules.
     pub service: Option<Arc<dyn Service>>,
     /// Error pages.
     pub pages: Pages,
-    /// What is taken of requests.
+    /// Strictness of the parser of requests.
     pub reading: Reading,
-    /// How names of fields are spelled for clients (`option h1-case-adjust-bogus-client`).
+    /// Spelling of field names for clients (`option h1-case-adjust-bogus-client`).
     pub spellings: Option<Arc<Spellings>>,
     /// `monitor-uri`.
     pub monitor_uri: Option<Vec<u8>>,
     /// `monitor fail`.
     pub monitor_failures: Vec<Condition>,
-    /// What is said about compression.
+    /// Settings of compression.
     pub compression: Option<Arc<Compression>>,
-    /// What is said about decoding.
+    /// Settings of decompression.
     pub decompression: Option<Arc<Decompression>>,
-    /// `http-compression`: who compresses on its hop.
+    /// `http-compression`: the layer that compresses on its hop.
     pub hop: HopMode,
     /// When bodies are compressed.
     pub compression_conditions: CompressionConditions,
     /// Its log.
     pub log: LogPlan,
-    /// What is counted, and the limit of connections.
+    /// Its counters, and the limit of connections.
     pub tally: Tally,
     /// `max-session-srv-conns`: the most idle connections to servers that a session keeps for itself.
     pub own_connections: usize,
     /// `rate-limit sessions`: the most connections that are taken in a second, and how many there were.
     pub session_rate: Option<(u64, Rate)>,
-    /// Where it begins.
+    /// Place of its section in the configuration.
     pub place: Place,
 }
 
@@ -273,17 +275,17 @@ pub struct Backend {
     pub mode: Mode,
     /// Whether rules of other proxies may choose it.
     pub is_published: AtomicBool,
-    /// Whether the configuration speaks of it: then it stays.
+    /// Whether the configuration refers to it: then it stays.
     is_referenced: AtomicBool,
     /// Its servers.
     pub farm: Arc<Farm>,
     /// Which of them requests go to, as `stick` and `use-server` lines have it.
     pub sticking: Option<Box<Sticking>>,
-    /// Whether requests say something of the health of any of them.
+    /// Whether requests are evidence of the health of any of them.
     pub observes: AtomicBool,
     /// `unique-id-format`, for its checks.
     pub unique_id: Option<LogFormat>,
-    /// Its time-outs.
+    /// Its timeouts.
     pub timeouts: Timeouts,
     /// Its switches.
     pub options: Options,
@@ -305,7 +307,7 @@ pub struct Backend {
     pub reuse: Reuse,
     /// `tcp-request`, `tcp-response`.
     pub tcp: TcpRules,
-    /// What its expressions look at.
+    /// Data that its expressions look at.
     pub looks: Needs,
     /// `filter` lines but those of compression.
     pub filters: Arc<FilterSettings>,
@@ -315,31 +317,31 @@ pub struct Backend {
     pub response_rules: Vec<Arc<Rule>>,
     /// `http-after-response`.
     pub after_rules: Vec<Arc<Rule>>,
-    /// What answers requests itself, behind the rules.
+    /// Service that answers requests itself, after the rules.
     pub service: Option<Arc<dyn Service>>,
     /// Error pages.
     pub pages: Pages,
-    /// How names of fields are spelled for servers (`option h1-case-adjust-bogus-server`).
+    /// Spelling of field names for servers (`option h1-case-adjust-bogus-server`).
     pub spellings: Option<Arc<Spellings>>,
-    /// What is said about compression.
+    /// Settings of compression.
     pub compression: Option<Arc<Compression>>,
-    /// What is said about decoding.
+    /// Settings of decompression.
     pub decompression: Option<Arc<Decompression>>,
-    /// `http-compression`: who compresses on its hop.
+    /// `http-compression`: the layer that compresses on its hop.
     pub hop: HopMode,
     /// When bodies are compressed.
     pub compression_conditions: CompressionConditions,
-    /// Whose its servers' bodies are, in memories of compressed bodies.
+    /// Owner of its servers' bodies, in memories of compressed bodies.
     pub owner: Owner,
     /// Whether it is the back half of this frontend: a `listen`.
     pub twin: Option<usize>,
-    /// Whether it has a stick table: one of its name may be a frontend's.
+    /// Whether it has a stick table: a table of its name may be a frontend's.
     has_table: bool,
     /// The log of its servers' changes.
     pub journal: Arc<Journal>,
-    /// What is counted.
+    /// Its counters.
     pub tally: Tally,
-    /// Where it begins.
+    /// Place of its section in the configuration.
     pub place: Place,
 }
 
@@ -352,11 +354,11 @@ pub struct Bind {
     pub frontend: usize,
     /// `id`, or else the next that is free in its frontend.
     pub id: u32,
-    /// What its line says.
+    /// Settings of its line.
     pub settings: BindSettings,
-    /// What makes its connections secure, where they are to be.
+    /// TLS acceptor of its connections; `None`: plain text.
     pub tls: Option<Arc<Acceptor>>,
-    /// What passed over it alone; counted only under `option socket-stats`.
+    /// Counters of its own traffic; counted only under `option socket-stats`.
     pub tally: Option<Arc<Tally>>,
     /// Connections now, of all workers; counted only under a `maxconn`.
     pub connections: Arc<AtomicUsize>,
@@ -381,7 +383,7 @@ impl Bind {
         admitted
     }
 
-    /// Says that an admitted connection has ended.
+    /// Counts the end of an admitted connection.
     pub fn leave(&self) {
         if self.settings.maxconn.is_some() {
             self.connections.fetch_sub(1, Relaxed);
@@ -391,7 +393,7 @@ impl Bind {
 
 /// A frontend's log.
 pub struct LogPlan {
-    /// Where its lines go; empty: nowhere.
+    /// Targets of its lines; empty: there are none.
     pub journal: Journal,
     /// The line of a transaction; `None`: the short line of accepted connections.
     pub format: Option<LogFormat>,
@@ -414,20 +416,20 @@ pub struct LogPlan {
 }
 
 impl Frontend {
-    /// Whether there is anything to judge its requests by, beside their first bytes.
+    /// Whether there are rules or a service for its requests, beside the rules on their first bytes.
     pub fn is_judged(&self) -> bool {
         !self.request_rules.is_empty() || self.service.is_some()
     }
 }
 
 impl Backend {
-    /// Notes that the configuration speaks of it.
+    /// Records that the configuration refers to it.
     pub(crate) fn refer(&self) {
         self.is_referenced.store(true, Relaxed);
     }
 
-    /// Whether there is anything to judge requests by that came in by the frontend of this index. What the two halves of a `listen`
-    /// share has been asked already.
+    /// Whether there are rules or a service for requests that came in by the frontend of this index. Rules that the two
+    /// halves of a `listen` share have run already.
     pub fn is_judged(&self, by: usize) -> bool {
         let rules = !self.request_rules.is_empty() || !self.tcp.content.is_empty();
         self.twin != Some(by) && (rules || self.service.is_some())
@@ -435,20 +437,20 @@ impl Backend {
 }
 
 impl Plan {
-    /// How much of their time the workers compute, in percent of the last second, on the average.
+    /// Computing time of the workers, in percent of the last second, on the average.
     pub fn busy_percent(&self) -> u8 {
         let sum: usize = self.busy_percents.iter().map(|busy| usize::from(busy.load(Relaxed))).sum();
         (sum / self.busy_percents.len().max(1)) as u8
     }
 
-    /// Where lines go that are no client's: where `global` says, or else the first frontend that logs.
+    /// The log of lines that are no client's: that of `global`, or else of the first frontend that logs.
     pub fn own_journal(&self) -> Option<&Journal> {
         let own = self.frontends.iter().map(|frontend| &frontend.log.journal).find(|journal| !journal.is_empty());
         if self.journal.is_empty() { own } else { Some(&self.journal) }
     }
 
-    /// The connections whose bytes may go through pipes. Each proxy that says nothing of its own has `of_proxies` (`-N`; 0: those of the
-    /// process). A backend that may be added counts where no proxy lets its bytes.
+    /// The connections whose bytes may go through pipes. Each proxy without a limit of its own has `of_proxies` (`-N`; 0:
+    /// those of the process). A backend that may be added counts where no proxy allows it.
     pub fn spliced(&self, of_proxies: usize) -> Spliced {
         let mut spliced = Spliced::default();
         for frontend in self.frontends.iter().filter(|frontend| frontend.options.splice.any()) {
@@ -468,7 +470,7 @@ impl Plan {
         spliced
     }
 
-    /// Whether any proxy speaks of compression, or a backend does that may be added.
+    /// Whether any proxy sets compression, or a backend does that may be added.
     pub fn compresses(&self) -> bool {
         self.templates.compresses
             || self.frontends.iter().any(|front| front.compression.as_deref().is_some_and(Compression::is_on))
@@ -485,7 +487,7 @@ impl Plan {
         &self.binds
     }
 
-    /// How many servers there are in all backends.
+    /// Number of servers in all backends.
     pub fn server_count(&self) -> usize {
         self.backends.now().iter().map(|backend| backend.farm.servers().len()).sum()
     }

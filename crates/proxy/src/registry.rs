@@ -1,4 +1,4 @@
-//! The open streams of each worker, for those who list and end them: stats sockets, servers that are marked down, the hard stop.
+//! The open streams of each worker, to be listed and ended: by stats sockets, servers that are marked down, the hard stop.
 //!
 //! ```text
 //! another thread -> Registries -> the worker's channel -> its Registry -> Cancel of the stream's task
@@ -27,7 +27,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 pub struct Registry {
     places: RefCell<Places>,
     count: Cell<usize>,
-    /// Tells that a stream has ended.
+    /// Notified when a stream has ended.
     left: Notify,
 }
 
@@ -50,7 +50,7 @@ pub struct Place {
     index: usize,
     cancel: Rc<Cancel>,
     figures: Rc<Figures>,
-    /// One stream follows another: what was said of the one before is not meant for the next.
+    /// Streams follow each other: a signal for the stream before is not meant for the next.
     is_reused: bool,
 }
 
@@ -59,7 +59,7 @@ pub struct Place {
 pub enum Streams {
     /// The stream of that number.
     Of(u64),
-    /// Those that the server in that slot counts.
+    /// The streams that the server in that slot counts.
     OnServer(usize),
     /// All.
     All,
@@ -70,7 +70,7 @@ pub enum Streams {
 pub struct Listed {
     /// A number that no other stream of the process has.
     pub id: u64,
-    /// How long it has been there.
+    /// Its age.
     pub age: Duration,
     /// The index of its frontend.
     pub frontend: usize,
@@ -86,7 +86,7 @@ pub struct Listed {
     pub backend: Option<usize>,
     /// The slot of its server.
     pub server: Option<usize>,
-    /// How far it has come.
+    /// Its phase.
     pub phase: Phase,
     /// Bytes from the client, to the server, from the server, and to the client.
     pub bytes: [u64; 4],
@@ -100,7 +100,7 @@ impl Registry {
         place
     }
 
-    /// Enters the task of one of a session's streams, which this ends.
+    /// Enters the task of a stream of a session; `cancel` ends it.
     pub fn enter_stream(session: &Rc<Session>, cancel: Rc<Cancel>) -> Place {
         let figures = Rc::<Figures>::default();
         let entry = Entry { session: session.clone(), cancel: cancel.clone(), figures: figures.clone() };
@@ -122,7 +122,7 @@ impl Registry {
         Place { worker, index, cancel, figures, is_reused: false }
     }
 
-    /// Ends streams; says how many there are.
+    /// Ends streams; returns their number.
     pub fn end(&self, streams: Streams, why: Who) -> usize {
         let is_meant = |entry: &&Entry| match streams {
             _ if !entry.figures.is_open() => false,
@@ -179,7 +179,7 @@ impl Place {
         if self.is_reused {
             self.cancel.clear();
         }
-        // What belonged to the stream before may still count: those figures stay its own.
+        // Parts of the stream before may still count: those figures stay its own.
         if Rc::strong_count(&self.figures) > 2 {
             self.renew();
         } else {
@@ -260,7 +260,7 @@ impl Registries {
         self.workers.iter().filter(|worker| worker.orders.send(order()).is_ok()).count()
     }
 
-    /// What the workers reply; one that computes for too long is left out.
+    /// The workers' replies; a worker that computes for too long is left out.
     fn ask<T>(&self, order: impl Fn(Sender<T>) -> Order) -> Vec<T> {
         let (reply, replies) = channel();
         let asked = self.tell(|| order(reply.clone()));
@@ -270,7 +270,7 @@ impl Registries {
     }
 }
 
-/// How long workers are waited for.
+/// Time limit of the wait for workers.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Carries out the orders of other threads.
@@ -279,7 +279,7 @@ pub async fn serve(worker: Rc<Worker>) {
     let received = inbox.and_then(|inbox| inbox.received.lock().unwrap_or_else(PoisonError::into_inner).take());
     let Some(mut received) = received else { return };
     while let Some(order) = received.recv().await {
-        // Whoever has asked may have given up waiting.
+        // The asking thread may have given up waiting.
         match order {
             Order::End(streams, why, reply) => {
                 if let (Streams::OnServer(slot), Who::Down | Who::Replaced) = (streams, why) {

@@ -11,26 +11,26 @@ use terse_sample::LogFormat;
 pub struct Answer {
     /// Its status.
     pub status: u16,
-    /// The status that logs and counters show, where it is another: that of the error which a page stands for.
+    /// The status that logs and counters show, where it differs: that of the error which a page stands for.
     pub stands_for: Option<u16>,
-    /// The reason phrase; empty: the usual one.
+    /// The reason phrase; empty: the usual phrase.
     pub reason: Arc<str>,
     /// Its fields, without those that say its length.
     pub fields: Vec<(Arc<[u8]>, Vec<u8>)>,
     /// Its body.
     pub body: Arc<[u8]>,
-    /// Whether the connection closes behind it, whatever the client wants.
+    /// Whether the connection closes after it, whatever the client wants.
     pub close: bool,
 }
 
 /// A body that is made as its client takes it, so that however long it is, a piece of it is all the memory and all the time that it takes
 /// at once.
 pub trait Pieces: Send {
-    /// Appends the next piece, some 16 KB of it; nothing at the end.
+    /// Appends the next piece, some 16 KB of it; appends no bytes at the end.
     fn next(&mut self, out: &mut Vec<u8>);
 }
 
-/// Error pages: what a configuration puts in the place of the built-in ones.
+/// Error pages of a configuration, in the place of the built-in ones.
 #[derive(Clone, Default, Debug)]
 pub struct Pages {
     pages: HashMap<u16, Page>,
@@ -39,7 +39,7 @@ pub struct Pages {
 /// An error page.
 #[derive(Clone, Debug)]
 pub enum Page {
-    /// `errorfile`, `errorloc`: the same bytes for everybody.
+    /// `errorfile`, `errorloc`: the same bytes for all clients.
     Ready(Arc<Answer>),
     /// `http-error`: made for each request.
     Written(Arc<Reply>),
@@ -50,13 +50,13 @@ pub enum Page {
 pub struct Reply {
     /// Its status.
     pub status: u16,
-    /// What it consists of.
+    /// Its content.
     pub content: Content,
     /// `hdr`: fields beside those that describe the content.
     pub fields: Vec<(Arc<[u8]>, LogFormat)>,
 }
 
-/// What an answer consists of.
+/// Content of an answer.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// Nothing.
@@ -69,12 +69,12 @@ pub enum Content {
     Set(Arc<str>),
     /// `file`, `string`: these bytes.
     Bytes {
-        /// `content-type`; none for no bytes.
+        /// `content-type`; `None` for an empty body.
         kind: Option<Arc<[u8]>>,
         /// The body.
         body: Arc<[u8]>,
     },
-    /// `lf-file`, `lf-string`: what this says.
+    /// `lf-file`, `lf-string`: the text of this format.
     Text {
         /// `content-type`
         kind: Arc<[u8]>,
@@ -97,7 +97,7 @@ impl Answer {
                 (Arc::from(&b"Content-Type"[..]), b"text/html".to_vec()),
             ],
             body: Arc::from(body.into_bytes()),
-            // Who is told this was not understood: what follows on the connection would be no request.
+            // After a request that was not understood, the bytes on the connection would be no request.
             close: matches!(status, 400 | 408),
         }
     }
@@ -115,7 +115,7 @@ impl Answer {
         )
     }
 
-    /// No answer at all: the connection is closed without a word, as an empty error file asks for.
+    /// No answer at all: the connection is closed without a byte, as an empty error file asks for.
     pub fn nothing() -> Answer {
         Answer { close: true, ..Answer::bare(0, Vec::new()) }
     }
@@ -149,12 +149,12 @@ impl Answer {
 }
 
 impl Pages {
-    /// Puts a page in the place of the built-in one.
+    /// Sets a page in the place of the built-in one.
     pub fn set(&mut self, status: u16, page: Page) {
         self.pages.insert(status, page);
     }
 
-    /// Takes what was set for a status back.
+    /// Takes the page for a status back.
     pub fn unset(&mut self, status: u16) {
         self.pages.remove(&status);
     }
@@ -210,7 +210,7 @@ impl Reply {
         }
         for (name, format) in &self.fields {
             let value = self.written(format, stream);
-            // A field that says nothing is left out, as in HAProxy.
+            // A field with an empty value is left out, as in HAProxy.
             if !value.is_empty() {
                 fields.push((name.clone(), value));
             }
@@ -228,7 +228,7 @@ impl Reply {
     }
 }
 
-/// One sentence for a person who sees the page.
+/// A single sentence for a person who sees the page.
 fn explanation(status: u16) -> &'static str {
     match status {
         400 => "Your browser sent an invalid request.",

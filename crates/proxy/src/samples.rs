@@ -1,7 +1,7 @@
-//! Fetches and aliases of log formats that need to know the stream, its proxies, its server or the plan: what lies in [`Facts`].
+//! Fetches and aliases of log formats that need the stream, its proxies, its server or the plan: the data of [`Facts`].
 //!
-//! A fetch is an entry of a table, a family of fetches a file. Where HAProxy's "current backend" is asked for before one is chosen,
-//! there is no value.
+//! A fetch is an entry of a table, with a file for each family of fetches. Where HAProxy's "current backend" is asked for
+//! before a backend is chosen, there is no value.
 
 mod alias;
 mod announcement;
@@ -95,7 +95,7 @@ fn facts<'a>(env: &Env<'a>) -> Option<&'a Facts> {
     env.facts()
 }
 
-/// The server that a check is about, where there is one instead.
+/// The data of a check, if the expression belongs to a check.
 fn checked<'a>(env: &Env<'a>) -> Option<&'a Checked> {
     env.facts()
 }
@@ -105,7 +105,7 @@ fn plan<'a>(env: &Env<'a>) -> Option<&'a Plan> {
     facts(env).map(Facts::plan).or_else(|| Some(checked(env)?.plan()))
 }
 
-/// The stream's server, or the one that is checked.
+/// The stream's server, or the checked server.
 fn its_server<'a>(env: &Env<'a>) -> Option<&'a Arc<Server>> {
     match facts(env) {
         Some(facts) => facts.server.as_ref(),

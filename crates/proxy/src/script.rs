@@ -1,4 +1,5 @@
-//! Programs that the configuration loads, and services of this program: the seam between rules and phases and whoever runs them.
+//! Programs that the configuration loads, and services of this program: the interface between rules and phases and the
+//! program's runtime.
 //!
 //! ```text
 //! at load:      a keyword puts a [`Library`] into [`Scripts`] -> rules name its actions and services
@@ -6,11 +7,11 @@
 //! a service:    rule -> Flow::Perform -> phase/perform.rs: a socket pair, a server's connection at this end, the applet at the other
 //! ```
 //!
-//! A service is a server inside the process. What it answers goes the way of all servers' answers: through rules, compression, filters
-//! and time-outs; and a client that is slow holds it back, because the socket between them is full.
+//! A service is a server inside the process. Its responses go the way of all servers' responses: through rules, compression,
+//! filters and timeouts; and a client that is slow holds it back, because the socket between them is full.
 //!
-//! Invariant: a play sees its stream while it is polled and at no other time. So the phases that wait for a service's bytes poll it
-//! beside what they wait for ([`beside`]).
+//! Invariant: a play sees its stream while it is polled and at no other time. So the phases that wait for a service's bytes
+//! poll it beside their own future ([`beside`]).
 
 use crate::rules::{Action, Flow, RuleSet};
 use crate::stream::Stream;
@@ -25,12 +26,12 @@ use std::task::{Context, Poll};
 use terse_config::{Args, Fault, Setting, Settings};
 use tokio::net::UnixStream;
 
-/// What the programs of a configuration have registered.
+/// Registrations of a configuration's programs.
 pub trait Library: Send + Sync {
-    /// The action of that name for a set of rules; it takes its words of the line.
+    /// The action of that name for a set of rules; it takes its arguments of the line.
     ///
     /// # Errors
-    /// There is none, it is none of this set, or words are missing.
+    /// There is none, it is none of this set, or arguments are missing.
     fn action(self: Arc<Self>, name: &str, args: &mut Args<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault>;
 
     /// The service of that name.
@@ -39,13 +40,13 @@ pub trait Library: Send + Sync {
     /// There is none, or it is none for this set of rules.
     fn service(self: Arc<Self>, name: &str, args: &mut Args<'_>, set: RuleSet) -> Result<Arc<dyn Applet>, Fault>;
 
-    /// A worker begins to serve: what runs beside traffic is started.
+    /// Starts the tasks beside traffic, when a worker begins to serve.
     fn begin(&self, worker: &Rc<Worker>);
 }
 
 /// A service that speaks HTTP/1 on a socket.
 pub trait Applet: Send + Sync {
-    /// What logs call it.
+    /// Its name in logs.
     fn name(&self) -> &str;
 
     /// Begins to serve a stream's request, which is still as rules have left it. It will be sent on the socket, in the form that servers
@@ -53,7 +54,7 @@ pub trait Applet: Send + Sync {
     fn start(&self, stream: &mut Stream, socket: UnixStream) -> Box<dyn Play>;
 }
 
-/// A program on its way, for one stream.
+/// A running program, for a single stream.
 pub trait Play {
     /// Goes on until it waits or ends. A service ends with [`Flow::Next`], or with another flow where it has failed.
     fn poll(&mut self, stream: &mut Stream, cx: &mut Context<'_>) -> Poll<Flow>;
@@ -62,9 +63,9 @@ pub trait Play {
 /// The programs of the configuration that is being read.
 #[derive(Clone, Default)]
 pub struct Scripts {
-    /// What they have registered, once one is loaded.
+    /// Their registrations, once a program is loaded.
     pub library: Option<Arc<dyn Library>>,
-    /// Whether a script could not be loaded, which was said.
+    /// Whether a script could not be loaded, which was reported.
     pub has_failed: bool,
 }
 
@@ -87,16 +88,16 @@ impl Setting for BuiltIn {
     }
 }
 
-/// What programs keep of a stream.
+/// State of a stream's programs.
 #[derive(Default)]
 pub struct Stage {
     /// The service that answers it, while it does.
     play: Cell<Option<Box<dyn Play>>>,
-    /// What logs call that service.
+    /// That service, for its name in logs.
     service: RefCell<Option<Arc<dyn Applet>>>,
     /// Whether it has failed.
     failed: Cell<bool>,
-    /// What its programs have noted.
+    /// Notes of its programs.
     pub notes: RefCell<Option<Box<dyn Any>>>,
 }
 
@@ -139,7 +140,7 @@ pub(crate) fn poll(stream: &mut Stream, cx: &mut Context<'_>) -> Poll<()> {
     Poll::Ready(())
 }
 
-/// Awaits something, and lets the stream's service go on meanwhile.
+/// Awaits a future, and lets the stream's service go on meanwhile.
 pub(crate) async fn beside<T>(stream: &mut Stream, mut future: Pin<&mut impl Future<Output = T>>) -> T {
     poll_fn(|cx| {
         if stream.facts.stage.get().is_some() {

@@ -33,13 +33,13 @@ use tokio::net::{TcpSocket, TcpStream, UnixStream};
 
 /// A connection to a server.
 pub struct ServerConnection {
-    /// The socket, or a stream of one that is shared.
+    /// The socket, or a stream of a shared connection.
     pub io: Transport,
-    /// What has been read from it and not yet gone on.
+    /// Bytes that were read from it and have not yet gone on.
     pub buffer: Buffer,
-    /// Its time-outs.
+    /// Its timer.
     pub timer: Timer,
-    /// Where it leads, and for which requests.
+    /// Its destination and identity, which determine the requests that it serves.
     pub terms: Terms,
     /// Requests that it has carried.
     pub requests: u64,
@@ -51,12 +51,12 @@ pub struct ServerConnection {
     pub counted: Option<Counted>,
 }
 
-/// Where a connection leads, and for which requests.
+/// Destination and identity of a connection, which determine the requests that it serves.
 #[derive(Default)]
 pub struct Terms {
-    /// The server; none where a script is at the other end. Without one it is not kept.
+    /// The server; `None` where a script is at the other end. Without a server it is not kept.
     pub server: Option<Arc<Server>>,
-    /// How often the server had moved when it was made ([`Server::moves`]).
+    /// The number of the server's moves when it was made ([`Server::moves`]).
     pub moves: u32,
     /// This end's address, over IP.
     pub local: Option<SocketAddr>,
@@ -64,21 +64,21 @@ pub struct Terms {
     pub owner: u64,
     /// Whether its server knows a user by it: it serves its owner alone from then on.
     pub private: bool,
-    /// What the server was told by the PROXY protocol: the connection serves no request of which something else is to be told.
+    /// The PROXY header that the server got: the connection serves no request with another header.
     pub announced: Option<Box<[u8]>>,
     /// The name that it was asked for by TLS: the connection serves no request for another.
     pub name: Option<Box<str>>,
-    /// What it is called (`pool-conn-name`): then it serves all requests that call it so, whatever name they ask for by TLS.
+    /// Its name (`pool-conn-name`): then it serves all requests for that name, whatever their TLS name.
     pub pool_name: Option<Box<str>>,
-    /// Where it leads and why, if that depends on where the client wanted to go: it serves no request of a client that is to be led
-    /// elsewhere.
+    /// Its destination, if that depends on the client's original destination: it serves no request of a client with another
+    /// destination.
     pub asked: Option<Box<(Destination, SocketAddr)>>,
-    /// Whose address the server sees (`usesrc`): it serves no request that is to look like another's.
+    /// The source address that the server sees (`usesrc`): it serves no request with another source address.
     pub guise: Option<Box<SocketAddr>>,
 }
 
 impl ServerConnection {
-    /// What a session has made, to no server yet.
+    /// A connection of a session, to no server yet.
     pub fn new(io: Transport, wheel: &Rc<Wheel>, owner: u64) -> ServerConnection {
         let terms = Terms { local: io.local(), owner, ..Terms::default() };
         ServerConnection::on(io, wheel, terms)
@@ -103,13 +103,13 @@ impl ServerConnection {
         }
     }
 
-    /// Says what the server is told first, what it is asked for, and what the connection is called.
+    /// Sets the PROXY header, the TLS name, and the name of the connection.
     pub fn introduce(&mut self, announced: Option<Box<[u8]>>, name: Option<Box<str>>, pool_name: Option<Box<str>>) {
         let terms = &mut self.terms;
         (terms.announced, terms.name, terms.pool_name) = (announced, name, pool_name);
     }
 
-    /// What is known of the connection of HTTP/2 whose stream this is; none where it is no stream.
+    /// The facts of the connection of HTTP/2 whose stream this is; `None` where it is no stream.
     pub fn shared(&self) -> Option<SharedConnection> {
         self.io.stream().map(|stream| SharedConnection::new(stream.shared_connection()))
     }
@@ -119,7 +119,7 @@ impl ServerConnection {
         self.io.tls()
     }
 
-    /// The socket's descriptor, for what the kernel is asked about it.
+    /// The socket's descriptor, for queries of the kernel.
     pub fn descriptor(&self) -> RawFd {
         self.io.descriptor()
     }
@@ -129,7 +129,7 @@ impl ServerConnection {
         self.io.socket()
     }
 
-    /// Waits for what the server says of itself (its SETTINGS), where this is a stream of HTTP/2.
+    /// Waits for the server's SETTINGS, where this is a stream of HTTP/2.
     pub async fn known(&self) {
         if let Some(stream) = self.io.stream() {
             stream.connection().known().await;
@@ -146,9 +146,9 @@ impl ServerConnection {
         self.io.reset();
     }
 
-    /// Writes what the server is to be told in front of the connection's first byte; says how much that is.
+    /// Appends the header for the server before the connection's first byte; returns its length in bytes.
     pub fn announce(&self, out: &mut Vec<u8>) -> usize {
-        // TLS begins behind it.
+        // TLS begins after it.
         let is_first = self.requests == 0 && !matches!(self.io, Transport::Tls(_));
         let head = self.terms.announced.as_deref().filter(|_| is_first).unwrap_or_default();
         out.extend_from_slice(head);
@@ -157,7 +157,7 @@ impl ServerConnection {
 }
 
 impl ServerConnection {
-    /// Says what the PROXY protocol has to say, where nothing else does so.
+    /// Sends the PROXY header, where no other data does so.
     pub async fn say_first(&mut self) -> io::Result<()> {
         let Some(head) = self.terms.announced.clone() else { return Ok(()) };
         let mut said = 0;
@@ -167,8 +167,8 @@ impl ServerConnection {
         Ok(())
     }
 
-    /// Speaks TLS from here on; says first what the PROXY protocol has to say. The caller limits how long it may take. `made` is what
-    /// the handshake came to, also when it failed.
+    /// Speaks TLS from here on; sends the PROXY header first. The caller sets the time limit. `made` is the result of the
+    /// handshake, also when it failed.
     pub async fn secure(
         mut self: Box<Self>,
         connector: &Connector,
@@ -202,14 +202,14 @@ pub struct Errand<'a> {
     pub options: &'a Options,
     /// The session that wants it.
     pub owner: u64,
-    /// Where the client wanted to go.
+    /// The client's original destination.
     pub asked: Option<SocketAddr>,
     /// The address that the server is to see.
     pub guise: Option<SocketAddr>,
 }
 
-/// Makes a connection to a server. Idle connections make room for it where descriptors are few; where there are none, it waits a while for
-/// others to end. The caller limits how long it may take.
+/// Makes a connection to a server. Idle connections make room for it where descriptors are few; where there are none, it
+/// waits a while for others to end. The caller sets the time limit.
 pub async fn connect(worker: &Rc<Worker>, errand: Errand<'_>) -> io::Result<Box<ServerConnection>> {
     let counted = worker.plan.descriptors.count(1);
     worker.spare_descriptors(Some(errand.server));
@@ -237,7 +237,8 @@ pub async fn connect(worker: &Rc<Worker>, errand: Errand<'_>) -> io::Result<Box<
     }
 }
 
-/// Whether what has failed so many times is worth another try: it was refused a descriptor, and an idle connection was closed for it.
+/// Whether an attempt that has failed so many times is worth another: it was refused a descriptor, and an idle connection was
+/// closed for it.
 pub(crate) async fn clear(worker: &Worker, server: Option<&Server>, error: &io::Error, tries: usize) -> bool {
     if !is_out_of_descriptors(error) || tries >= MOST_TRIES {
         return false;
@@ -252,14 +253,15 @@ pub(crate) async fn clear(worker: &Worker, server: Option<&Server>, error: &io::
     }
 }
 
-/// How often a connection is tried for which idle ones were closed: others may be quicker to take their descriptors.
+/// Attempts at a connection for which idle ones were closed: others may be quicker to take their descriptors.
 pub const MOST_TRIES: usize = 100;
 
-/// How often a connection waits for others to end, where there is no descriptor and nothing idle: half a second, and again at each retry.
+/// Waits of a connection for others to end, where there is no descriptor and nothing idle: half a second, and again at each
+/// retry.
 const MOST_WAITS: usize = 25;
 const WAIT: Duration = Duration::from_millis(20);
 
-/// How long another worker gets to close an idle connection.
+/// Time for another worker to close an idle connection.
 pub const ELSEWHERE: Duration = Duration::from_millis(2);
 
 /// Whether the system has refused a descriptor.
@@ -269,7 +271,7 @@ pub fn is_out_of_descriptors(error: &io::Error) -> bool {
 
 async fn connect_once(wheel: &Rc<Wheel>, errand: Errand<'_>) -> io::Result<Box<ServerConnection>> {
     let Errand { server, options, owner, asked, guise } = errand;
-    // In this order: a connection to the new address that is thought to lead to the old one is given up too early, not too late.
+    // In this order: a connection to the new address that is taken for the old one is given up too early, not too late.
     let (moves, address) = (server.moves(), server.address());
     let mut led = None;
     let io = match &*address {
@@ -315,7 +317,8 @@ async fn connect_to(server: &Server, address: SocketAddr, guise: Option<SocketAd
     Ok(Transport::from_tcp(stream))
 }
 
-/// A socket of the address' family, at the network device that connections are to leave by; what it sends there is signed if that is wanted.
+/// A socket of the address' family, at the network device that connections are to leave by; its segments are signed if that
+/// is set.
 fn socket(settings: &ServerSettings, to: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if to.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     if let Some(interface) = &settings.source.interface {
@@ -330,7 +333,7 @@ fn socket(settings: &ServerSettings, to: SocketAddr) -> io::Result<TcpSocket> {
 /// Connects from an address that need not be this machine's (`IP_TRANSPARENT`): answers must come back by way of it.
 async fn connect_as(guise: SocketAddr, settings: &ServerSettings, to: SocketAddr) -> io::Result<TcpStream> {
     let socket = socket(settings, to)?;
-    // Linux keeps one switch for both families.
+    // Linux keeps a single switch for both families.
     SockRef::from(&socket).set_ip_transparent_v4(true)?;
     socket.set_reuseaddr(true)?;
     socket.bind(guise)?;

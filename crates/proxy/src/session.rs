@@ -20,7 +20,7 @@ use terse_message::Protocol;
 use terse_sample::Store;
 use terse_tls::Secured;
 
-/// What is known of a client's connection for as long as it lives.
+/// State of a client's connection for as long as it lives.
 pub struct Session {
     /// The worker that it belongs to.
     pub worker: Rc<Worker>,
@@ -28,47 +28,47 @@ pub struct Session {
     pub frontend: usize,
     /// The index of the address that it came in by.
     pub bind: usize,
-    /// The client's address, over IP (`fc_src`). Only what comes before the first stream changes it.
+    /// The client's address, over IP (`fc_src`). Only events before the first stream change it.
     pub client: Cell<Option<SocketAddr>>,
     /// The address that it connected to, over IP (`fc_dst`).
     pub local: Cell<Option<SocketAddr>>,
     /// Both addresses as streams see them, where `tcp-request session` rules have changed them.
     seen: OnceCell<Box<Cell<Ends>>>,
-    /// What the PROXY protocol told of it.
+    /// Content of the PROXY header.
     announced: OnceCell<Box<Announced>>,
     /// Why that is nothing, where a head was to come.
     pub unannounced: Cell<Option<Unannounced>>,
     /// Whether a head of the PROXY protocol comes first: `accept-proxy`, `expect-proxy layer4`.
     pub expects_proxy: Cell<bool>,
-    /// Its socket, for what the kernel is asked about it (`fc_rtt`); none where there is no connection.
+    /// Its socket, for queries of the kernel (`fc_rtt`); `None` where there is no connection.
     pub socket: Cell<Option<RawFd>>,
     /// Its TLS, where it has some.
     tls: OnceCell<Rc<Secured>>,
-    /// Its streams, where it is one of HTTP/2.
+    /// Its streams, if it is a connection of HTTP/2.
     multiplexed: OnceCell<Weak<Multiplexed>>,
     /// When it was accepted.
     pub accepted: Instant,
-    /// What it tracks in stick tables (`tcp-request connection track-sc0`).
+    /// The entries of stick tables that it tracks (`tcp-request connection track-sc0`).
     pub tracks: OnceCell<Box<RefCell<Tracks>>>,
     /// Variables of the scope `sess`.
     pub variables: Store,
-    /// How long it took until the first request could come, in milliseconds: a PROXY head, TLS. The first request takes it.
+    /// Time until the first request could come, in milliseconds: a PROXY header, TLS. The first request takes it.
     pub handshake_ms: Cell<i64>,
     /// Requests read so far.
     pub requests: Cell<u64>,
     /// The server of the request before: the backend's number, and its index (`option prefer-last-server`).
     pub last_server: Cell<Option<(usize, usize)>>,
-    /// Whether a server knows its user by a connection: its requests go to the server of the one before.
+    /// Whether a server knows its user by a connection: its requests go to the server of the request before.
     pub is_known: Cell<bool>,
-    /// The version of HTTP that a rule has told.
+    /// The version of HTTP that a rule has set.
     pub protocol: Cell<Option<Protocol>>,
-    /// How many idle connections it keeps that no other session may use (`http-reuse never`).
+    /// Number of idle connections that it keeps for itself (`http-reuse never`).
     pub own_connections: Rc<Cell<usize>>,
-    /// What a stream of bytes has left to the stream of HTTP that it is.
+    /// State that a stream of bytes has left to the stream of HTTP that it turned into.
     pub carried: Cell<Option<Box<Carried>>>,
-    /// What its task costs, where an expression asks.
+    /// Cost of its task, where an expression asks for it.
     pub effort: Option<Rc<Effort>>,
-    /// Ends what its task serves.
+    /// Cancels the future that its task serves.
     pub cancel: Rc<Cancel>,
     /// Its slots for coders, once it has compressed a body.
     coders: OnceCell<Rc<Slots>>,
@@ -76,9 +76,9 @@ pub struct Session {
     pub number: u64,
 }
 
-/// What stays of a stream of bytes that turns out to be one of HTTP.
+/// State that stays of a stream of bytes that turns out to be HTTP.
 pub struct Carried {
-    /// What it tracks in stick tables.
+    /// The entries of stick tables that it tracks.
     pub tracks: Option<Box<Tracks>>,
     /// Its variables of the scope `txn`.
     pub transaction: Store,
@@ -167,7 +167,7 @@ impl Session {
         self.seen.get_or_init(Box::default).set((client, local));
     }
 
-    /// Takes what the PROXY protocol tells: streams see its addresses.
+    /// Takes the content of the PROXY header: streams see its addresses.
     pub fn announce(&self, announced: Announced) {
         if let Some((client, local)) = announced.addresses {
             self.seen_as(Some(client), Some(local));
@@ -175,7 +175,7 @@ impl Session {
         self.announced.get_or_init(|| Box::new(announced));
     }
 
-    /// What the PROXY protocol told of it.
+    /// The content of the PROXY header.
     pub fn announced(&self) -> Option<&Announced> {
         self.announced.get().map(|announced| &**announced)
     }
@@ -195,12 +195,12 @@ impl Session {
         self.multiplexed.get_or_init(|| Rc::downgrade(connection));
     }
 
-    /// Its connection of HTTP/2, where it is one.
+    /// Its connection of HTTP/2, if it is one.
     pub fn multiplexed(&self) -> Option<Rc<Multiplexed>> {
         self.multiplexed.get()?.upgrade()
     }
 
-    /// What this worker counts of its address alone, where that is wanted.
+    /// This worker's counters of its address alone, where they are configured.
     pub fn address_counters(&self) -> Option<&Counters> {
         Some(self.worker.plan.binds[self.bind].tally.as_deref()?.of(self.worker.index))
     }

@@ -1,4 +1,4 @@
-//! What the configuration says of a proxy, as its keywords leave it.
+//! The settings of a proxy, as its keywords leave them.
 
 use crate::filter::FilterSettings;
 use crate::forwarded::Forwarded;
@@ -17,7 +17,7 @@ use terse_message::{FieldName, Protocol};
 use terse_sample::{Condition, LogFormat};
 use terse_tls::BindTls;
 
-/// What happens to fields of requests whose names hold more than letters, digits and dashes.
+/// Treatment of request fields whose names hold more than letters, digits and dashes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum UnusualNames {
     /// They are passed on.
@@ -34,7 +34,7 @@ pub enum UnusualNames {
 pub struct ProxySettings {
     /// `mode`.
     pub mode: Mode,
-    /// Whether a line says it.
+    /// Whether a line sets it.
     pub says_mode: bool,
     /// `timeout ...`.
     pub timeouts: Timeouts,
@@ -46,7 +46,7 @@ pub struct ProxySettings {
     pub forwarded_for: Option<ForwardedFor>,
     /// `option originalto`: the address that the client connected to.
     pub original_to: Option<ForwardedFor>,
-    /// `option forwarded`: what an element of Forwarded tells.
+    /// `option forwarded`: parameters of an element of Forwarded.
     pub forwarded: Option<Arc<Forwarded>>,
     /// `retries`: attempts after the first.
     pub retries: Option<u32>,
@@ -75,7 +75,7 @@ pub struct ProxySettings {
     /// The backends that `default_backend` and `use_backend` lines name which have no effect, because they stand in a backend: the keyword,
     /// the name and its place.
     pub idle_targets: Vec<(&'static str, String, Place)>,
-    /// `force-be-switch`: when one of these holds, backends that are not published are chosen too.
+    /// `force-be-switch`: when any of these holds, backends that are not published are chosen too.
     pub forced_switches: Vec<Condition>,
     /// `be-unpublished`
     pub unpublished: bool,
@@ -91,11 +91,11 @@ pub struct ProxySettings {
     pub response_rules: Vec<Arc<Rule>>,
     /// `http-after-response`.
     pub after_rules: Vec<Arc<Rule>>,
-    /// What answers requests itself, behind the `http-request` rules: `stats ...`.
+    /// Service that answers requests itself, after the `http-request` rules: `stats ...`.
     pub service: Option<Arc<dyn Service>>,
     /// `monitor-uri`.
     pub monitor_uri: Option<Vec<u8>>,
-    /// `monitor fail`: when one of these holds, the monitor is told so.
+    /// `monitor fail`: when any of these holds, the monitor gets a failure.
     pub monitor_failures: Vec<Condition>,
     /// `disabled`.
     pub disabled: bool,
@@ -157,7 +157,7 @@ pub struct TcpRules {
     pub session: Vec<Arc<Rule>>,
     /// `tcp-request content`
     pub content: Vec<Arc<Rule>>,
-    /// `tcp-request inspect-delay`: how long those may wait for bytes; without one, not at all.
+    /// `tcp-request inspect-delay`: time limit of their wait for bytes; `None`: they do not wait.
     pub inspect_delay: Option<Duration>,
     /// `tcp-response content`
     pub server_content: Vec<Arc<Rule>>,
@@ -165,7 +165,7 @@ pub struct TcpRules {
     pub server_delay: Option<Duration>,
 }
 
-/// Error pages of a proxy or of an `http-errors` section, in order: of two for one status, the later holds.
+/// Error pages of a proxy or of an `http-errors` section, in order: of two for the same status, the later holds.
 #[derive(Clone, Default, Debug)]
 pub struct ErrorSettings {
     /// `errorfile`, `errorloc302`, `errorloc303`, `errorfiles`, `http-error`.
@@ -178,14 +178,14 @@ impl Setting for ErrorSettings {
     }
 }
 
-/// Where an error page comes from.
+/// Source of an error page.
 #[derive(Clone, Debug)]
 pub enum ErrorSource {
-    /// This one is sent in the place of a status.
+    /// This page is sent in the place of a status.
     Page(u16, Page),
-    /// What was said before of this status does not hold any more.
+    /// Earlier pages for this status do not hold any more.
     BuiltIn(u16),
-    /// Those of an `http-errors` section.
+    /// The pages of an `http-errors` section.
     Set(ErrorSetUse),
 }
 
@@ -196,11 +196,11 @@ pub struct ErrorSetUse {
     pub name: String,
     /// The statuses that are meant; empty: all that it has.
     pub statuses: Vec<u16>,
-    /// Where it is used.
+    /// Place of the use in the configuration.
     pub place: Place,
 }
 
-/// Uses of `http-errors` sections by rules, in the shared settings: the plan says which of them do not exist.
+/// Uses of `http-errors` sections by rules, in the shared settings: the plan reports those that do not exist.
 #[derive(Clone, Default, Debug)]
 pub struct ErrorSetUses {
     /// All of them.
@@ -225,12 +225,12 @@ pub enum Mode {
     Log,
 }
 
-/// `timeout ...`; without one, for ever.
+/// `timeout ...`; `None`: no limit.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Timeouts {
-    /// `client`: how long the client may be silent.
+    /// `client`: limit of the client's silence.
     pub client: Option<Duration>,
-    /// `client-fin`: the same once one direction is closed.
+    /// `client-fin`: the same once either direction is closed.
     pub client_fin: Option<Duration>,
     /// `client-hs`: for a TLS handshake; `client` when not given.
     pub client_handshake: Option<Duration>,
@@ -242,17 +242,17 @@ pub struct Timeouts {
     pub request: Option<Duration>,
     /// `queue`: for a free slot; `connect` when not given.
     pub queue: Option<Duration>,
-    /// `server`: how long the server may be silent.
+    /// `server`: limit of the server's silence.
     pub server: Option<Duration>,
-    /// `server-fin`: the same once one direction is closed.
+    /// `server-fin`: the same once either direction is closed.
     pub server_fin: Option<Duration>,
-    /// `tarpit`: how long a tarpitted request is held; `connect` when not given.
+    /// `tarpit`: time for which a tarpitted request is held; `connect` when not given.
     pub tarpit: Option<Duration>,
-    /// `tunnel`: how long a tunnel may be silent; `client` and `server` when not given.
+    /// `tunnel`: limit of a tunnel's silence; `client` and `server` when not given.
     pub tunnel: Option<Duration>,
 }
 
-/// How connections to clients and servers go on after a response.
+/// Continuation of the connections to clients and servers after a response.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum ConnectionMode {
     /// `option http-keep-alive`, and the default: both sides go on.
@@ -275,7 +275,7 @@ pub struct Options {
     pub count_by_address: bool,
     /// `abortonclose`: a client that closes is not served any more; see [`Options::aborts_on_close`].
     pub abort_on_close: Option<bool>,
-    /// `disable-h2-upgrade`: what begins as HTTP/2 on a connection of HTTP/1 is not taken for it.
+    /// `disable-h2-upgrade`: a preface of HTTP/2 on a connection of HTTP/1 is not taken for it.
     pub no_http2_preface: bool,
     /// `http-ignore-probes`: browsers' speculative connections get no 408.
     pub ignore_probes: bool,
@@ -285,7 +285,7 @@ pub struct Options {
     pub most_queued: Option<u32>,
     /// `idle-close-on-response`: a draining worker waits for the next request of clients that are idle.
     pub keeps_idle: bool,
-    /// `http-pretend-keepalive`: servers are not told that their connections will be closed.
+    /// `http-pretend-keepalive`: requests do not announce to servers that their connections will be closed.
     pub pretend_keep_alive: bool,
     /// `tcpka`, `clitcpka`: TCP's own probes of clients.
     pub client_probes: Probes,
@@ -293,7 +293,7 @@ pub struct Options {
     pub server_probes: Probes,
     /// `http-buffer-request`: the request's body is read first.
     pub buffer_request: bool,
-    /// `http-use-proxy-header`: what requests with absolute targets say to proxies is said to this one.
+    /// `http-use-proxy-header`: fields for proxies in requests with absolute targets are for this proxy.
     pub proxy_header: bool,
     /// `accept-unsafe-violations-in-http-request`: targets may hold fragments and text beyond ASCII.
     pub loose_targets: bool,
@@ -303,11 +303,11 @@ pub struct Options {
     pub spells_for_servers: bool,
     /// `nolinger`.
     pub no_linger: bool,
-    /// `independent-streams`: a side of a tunnel that says nothing is not kept alive by the other.
+    /// `independent-streams`: a silent side of a tunnel is not kept alive by the other.
     pub independent: bool,
     /// `splice-auto`, `splice-request`, `splice-response`: bytes that go around the process.
     pub splice: SpliceOptions,
-    /// `traceparent`: a request without a sound one gets one.
+    /// `traceparent`: a request without a sound field gets one.
     pub traces: bool,
     /// `checkcache`: responses whose cookie a cache might give to others are blocked.
     pub check_cache: bool,
@@ -316,13 +316,13 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether the close of a client's half ends its request: where nothing is said, in mode http only.
+    /// Whether the close of a client's half ends its request: where it is not set, in mode http only.
     pub fn aborts_on_close(&self, mode: Mode) -> bool {
         self.abort_on_close.unwrap_or(mode == Mode::Http)
     }
 }
 
-/// Whose trailers are not passed on.
+/// Messages whose trailers are not passed on.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct DropTrailers {
     /// Those of requests.
@@ -331,7 +331,7 @@ pub struct DropTrailers {
     pub responses: bool,
 }
 
-/// Whether TCP itself asks a silent peer for a sign, and how; the system's values where nothing is said.
+/// TCP's own probes of a silent peer; the system's values where none are set.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Probes {
     /// `clitcpka`, `srvtcpka`.
@@ -345,7 +345,7 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// What a socket is told.
+    /// The options for a socket.
     pub fn times(self) -> TcpKeepalive {
         let mut times = TcpKeepalive::new();
         if let Some(idle) = self.idle {
@@ -380,7 +380,7 @@ pub enum Reuse {
     /// Not the first request of a session.
     #[default]
     Safe,
-    /// The first one too, on connections that have proven themselves.
+    /// The first request too, on connections that have proven themselves.
     Aggressive,
     /// Always.
     Always,
@@ -393,9 +393,9 @@ pub struct RetryOn {
     pub connect: bool,
     /// `empty-response`: closed before the first byte.
     pub empty: bool,
-    /// `junk-response`: a malformed one.
+    /// `junk-response`: a malformed response.
     pub junk: bool,
-    /// `response-timeout`: none in time.
+    /// `response-timeout`: no response in time.
     pub timeout: bool,
     /// `0rtt-rejected`: early data that the server did not take.
     pub early: bool,
@@ -422,11 +422,11 @@ pub struct Switch {
     pub target: SwitchTarget,
     /// When.
     pub condition: Option<Condition>,
-    /// Where it stands.
+    /// Place of its line in the configuration.
     pub place: Place,
 }
 
-/// What `use_backend` names.
+/// Target of `use_backend`.
 pub enum SwitchTarget {
     /// A backend, by name.
     Name(String),
@@ -434,7 +434,7 @@ pub enum SwitchTarget {
     Format(LogFormat),
 }
 
-/// A `bind` line: one address of it.
+/// A `bind` line: a single address of it.
 #[derive(Clone, Debug)]
 pub struct BindSettings {
     /// The address as it is written: `:80`, `*:80`, `127.0.0.1:80`, `[::1]:80`, `/path`, `unix@/path`, `abns@name`, `fd@3`.
@@ -471,30 +471,30 @@ pub struct BindSettings {
     pub fast_open: bool,
     /// `mss`.
     pub mss: Option<u32>,
-    /// `tcp-ut`: how long sent bytes may go without an acknowledgement.
+    /// `tcp-ut`: time limit of sent bytes without an acknowledgement.
     pub user_timeout: Option<Duration>,
-    /// `idle-ping`: how often idle clients of HTTP/2 are pinged.
+    /// `idle-ping`: interval of pings to idle clients of HTTP/2.
     pub idle_ping: Option<Duration>,
-    /// `tcp-md5sig`: how segments are signed.
+    /// `tcp-md5sig`: signature of segments.
     pub signature: Option<Signature>,
-    /// `cc`: how TCP avoids congestion.
+    /// `cc`: TCP's congestion control.
     pub congestion: Option<String>,
     /// `accept-proxy`: connections begin with a head of the PROXY protocol.
     pub accept_proxy: bool,
     /// `proto`: the version of HTTP that is spoken from the first byte on.
     pub protocol: Option<Protocol>,
-    /// `proto none`: its connections never become ones of HTTP.
+    /// `proto none`: its connections never become connections of HTTP.
     pub carries_bytes: bool,
     /// `process`, `thread`: which workers accept; 0 means all.
     pub workers: u64,
-    /// Its words of TLS.
+    /// Its keywords of TLS.
     pub tls: BindTls,
-    /// Where it stands.
+    /// Place of its line in the configuration.
     pub place: Place,
 }
 
 impl BindSettings {
-    /// By what files of statistics know it.
+    /// Its name in files of statistics.
     pub fn guid(&self) -> Option<String> {
         self.guid_prefix.as_ref().map(|prefix| format!("{}-{}", prefix.name, self.of_line))
     }

@@ -1,15 +1,15 @@
-//! Values whose memory serves the next ones like them: the heads, variables and texts of streams that have ended.
+//! Values whose memory serves later ones like them: the heads, variables and texts of streams that have ended.
 
 use std::cell::RefCell;
 
-/// What is kept: as many as are usual, and for a while as many as a burst of streams has left, where they are small.
+/// The kept values: the usual number, and for a while as many as a burst of streams has left, where they are small.
 #[derive(Debug)]
 pub struct Spares<T> {
     kept: RefCell<Vec<T>>,
     bounds: Bounds,
 }
 
-/// How many values are kept, by how many bytes each holds.
+/// Limits of the number of kept values, by the bytes that each holds.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Of any that is kept at all.
@@ -23,12 +23,12 @@ pub struct Bounds {
 }
 
 impl<T> Spares<T> {
-    /// None yet.
+    /// Creates an empty store.
     pub fn new(bounds: Bounds) -> Spares<T> {
         Spares { kept: RefCell::default(), bounds }
     }
 
-    /// One of them.
+    /// Takes a value.
     pub fn take(&self) -> Option<T> {
         self.kept.borrow_mut().pop()
     }

@@ -6,10 +6,10 @@
 //!       ^                                            |
 //!       +---- when the pipe is empty again <---------+
 //! ```
-//! What is framing (heads, sizes of chunks, trailers) is read and written as ever; what goes through pipes is data that is known to be
-//! many bytes: the rest of a body whose length was told, of a large chunk, or of what ends with the connection and comes quickly. A
-//! pipe is held from the moment when bytes are in it until they are out: who waits for a sender holds none. Where there is no pipe to be
-//! had, bytes are copied.
+//! Framing (heads, sizes of chunks, trailers) is read and written as ever; data that is known to be many bytes goes through
+//! pipes: the rest of a body with a known length, of a large chunk, or of a body that ends with the connection and comes
+//! quickly. A pipe is held from the moment when bytes are in it until they are out: a wait for a sender holds none. Where no
+//! pipe is to be had, bytes are copied.
 //!
 //! **Invariant:** bytes in a pipe have left one socket and not yet reached the other: a body that breaks ends both connections, and
 //! nothing of it is sent again. The exchange's own rules see to that, as they do for bytes that were read and are gone.
@@ -23,31 +23,31 @@ use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 
-/// How the bytes of one direction go on, when they go as they are.
+/// The way of a direction's bytes, when they go as they are.
 pub struct Way {
-    /// What they go through.
+    /// The filters that they go through.
     pub passage: Option<Passage>,
-    /// Whether they may go around the process: only where they go through nothing.
+    /// Whether they may go around the process: only where they go through no filter.
     pub splicing: Option<Splicing>,
 }
 
-/// Bytes of one direction may go through pipes.
+/// Bytes of a direction may go through pipes.
 pub struct Splicing {
     session: Rc<Session>,
     backend: Option<Held>,
     direction: Direction,
     /// `option splice-auto`: only while they come quickly.
     when_quick: bool,
-    /// The system has said that it does not do it with these sockets.
+    /// The system has reported that it does not do it with these sockets.
     refused: Cell<bool>,
 }
 
-/// Where bytes broke off on their way.
+/// The side on which bytes broke off.
 #[derive(Debug)]
 pub enum Broke {
-    /// Where they come from.
+    /// The side that they come from.
     Receiver(Broken),
-    /// Where they go.
+    /// The side that they go to.
     Sender(io::Error),
 }
 
@@ -78,12 +78,12 @@ pub struct Spliced {
     pub backends: usize,
     /// Whether a frontend lets them that has no limit but the process's.
     pub is_open: bool,
-    /// How many backends let them that do not say `fullconn`.
+    /// Number of backends that let them and do not set `fullconn`.
     pub open_backends: usize,
 }
 
 impl Spliced {
-    /// How many there are at most, of so many of the process; `None`: as many as these, which nobody knows yet.
+    /// Limit of their number, for a process's number of connections; `None`: as many as these, which is not known yet.
     pub fn connections(self, of_process: Option<usize>) -> Option<usize> {
         let Some(most) = of_process else {
             let is_open = self.is_open || self.open_backends > 0;
@@ -124,17 +124,18 @@ impl Splicing {
         })
     }
 
-    /// Whether what comes next can go through a pipe.
+    /// Whether the next bytes can go through a pipe.
     pub fn fits(&self, receiver: &Receiver<'_>, sender: &Sender<'_>) -> bool {
         !self.refused.get() && receiver.can_splice() && (receiver.comes_quickly() || !self.when_quick) && sender.can_splice()
     }
 
     /// Moves bytes for as long as that [fits](Splicing::fits). False: it cannot be done now, and bytes must be copied.
     ///
-    /// `moved` is called when bytes have left the receiver. `stays` says whether a peer that was silent too long is waited for.
+    /// `moved` is called when bytes have left the receiver. `stays` returns whether a peer that was silent too long is waited
+    /// for.
     ///
     /// # Errors
-    /// Who broke off. Bytes may be lost with the pipe.
+    /// The side that broke off. Bytes may be lost with the pipe.
     pub async fn run(
         &self,
         receiver: &mut Receiver<'_>,
@@ -144,7 +145,7 @@ impl Splicing {
     ) -> Result<bool, Broke> {
         let pools = receiver.pools();
         while self.fits(receiver, sender) {
-            // Who always finds bytes and room must let others have their turn.
+            // A task that always finds bytes and room must let others have their turn.
             tokio::task::coop::consume_budget().await;
             let Some(mut pipe) = pools.pipes.take() else { return Ok(false) };
             match receiver.splice(&mut pipe) {

@@ -1,4 +1,4 @@
-//! Which server a request goes to before the algorithm is asked: `use-server`, `stick`, and how far persistence counts at all.
+//! Choice of a request's server before the algorithm is asked: `use-server`, `stick`, and the effect of persistence.
 //!
 //! ```text
 //! force-persist, ignore-persist -> use-server -> persist rdp-cookie -> the cookie -> stick match -> the algorithm
@@ -6,8 +6,8 @@
 //!                                                 the server's answer comes -------> stick store-response --+--> the tables learn the server
 //! ```
 //!
-//! Who comes first decides: a later one is asked only while there is no server. A server that is down is passed over, unless
-//! `option persist` or `force-persist` says otherwise.
+//! The first to name a server decides: a later line is asked only while there is no server. A server that is down is passed
+//! over, unless `option persist` or `force-persist` allows it.
 
 use crate::plan::Backend;
 use crate::stream::Stream;
@@ -44,7 +44,7 @@ impl Setting for StickSettings {
 }
 
 impl StickSettings {
-    /// Whether there is none.
+    /// Whether there are no lines.
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()
             && self.responses.is_empty()
@@ -56,9 +56,9 @@ impl StickSettings {
 
 /// `stick ... <pattern> [table <table>] [if | unless <condition>]`
 pub struct StickRule {
-    /// What makes the key.
+    /// Expression of the key.
     pub key: Expr,
-    /// Where it is looked up and kept.
+    /// The table of the key.
     pub table: Arc<TableName>,
     /// When.
     pub condition: Option<Condition>,
@@ -74,11 +74,11 @@ pub struct ServerRule {
     pub target: ServerTarget,
     /// When.
     pub condition: Option<Condition>,
-    /// Where it stands.
+    /// Place of its line in the configuration.
     pub place: Place,
 }
 
-/// What `use-server` names.
+/// Target of `use-server`.
 pub enum ServerTarget {
     /// A server of the backend.
     Name(String),
@@ -94,7 +94,7 @@ pub struct PersistRule {
     pub condition: Condition,
 }
 
-/// How far persistence counts for a request.
+/// The effect of persistence on a request.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Persistence {
     /// While the server is up.
@@ -111,15 +111,15 @@ pub struct Sticking {
     rules: StickSettings,
     /// The servers of `use-server` lines, by index.
     servers: Vec<Option<usize>>,
-    /// What `balance hash` and its kin hash.
+    /// Hash key of `balance hash` and its kin.
     key: Option<HashKey>,
 }
 
-/// What tables will learn once the server has answered: the server of this key.
+/// Entries that tables will learn once the server has answered: the server of this key.
 pub type Learning = Vec<(Arc<Table>, Box<[u8]>)>;
 
 impl Sticking {
-    /// Finds the servers that the lines name; `missing` is told of those that are not there.
+    /// Finds the servers that the lines name; `missing` is called for those that are not there.
     pub fn new(rules: StickSettings, farm: &Farm, mut missing: impl FnMut(&ServerRule, &str)) -> Option<Box<Sticking>> {
         let find = |rule: &Arc<ServerRule>| match &rule.target {
             ServerTarget::Format(_) => None,
@@ -153,7 +153,7 @@ pub fn waits_for_body(request: &Request, sticking: &Sticking) -> bool {
     request.method() == b"POST" && sticking.key.as_ref().is_some_and(HashKey::is_in_body)
 }
 
-/// How far persistence counts for a request.
+/// The effect of persistence on a request.
 pub fn persistence(stream: &Stream, sticking: &Sticking) -> Persistence {
     let env = stream.env();
     sticking.rules.persistence.iter().find(|rule| rule.condition.eval(&env)).map_or(Persistence::Usual, |rule| rule.word)
@@ -203,7 +203,7 @@ fn routing_token(token: &[u8]) -> Option<SocketAddrV4> {
     Some(SocketAddrV4::new(Ipv4Addr::from(ip.to_le_bytes()), u16::from_be_bytes(port.to_le_bytes())))
 }
 
-/// Chooses the server of a request by what tables know, where nothing else has; notes what is to be learnt.
+/// Chooses the server of a request by the tables' entries, where no other line has; records the keys to learn.
 pub fn choose(stream: &mut Stream, backend: &Backend, sticking: &Sticking, affinity: &mut Affinity, persistence: Persistence) {
     let usable = |server: &Server| is_usable(server, backend, persistence);
     let mut learning = Learning::new();
@@ -274,7 +274,7 @@ fn is_usable(server: &Server, backend: &Backend, persistence: Persistence) -> bo
     server.is_up() || persistence == Persistence::Force || backend.farm.settings().persist
 }
 
-/// The server that an entry knows: by its name or address, or by its number where it has no such key or the server was renamed. The
+/// The server of an entry: by its name or address, or by its number where it has no such key or the server was renamed. The
 /// number alone may be another server's by now.
 fn known(table: &Table, entry: &Entry, farm: &Farm, now_ms: u64) -> Option<Arc<Server>> {
     let servers = farm.servers();

@@ -1,4 +1,4 @@
-//! One request and its response.
+//! A request and its response.
 
 use crate::facts::Facts;
 use crate::figures::Figures;
@@ -9,7 +9,7 @@ use std::time::Instant;
 use terse_message::{Request, Response};
 use terse_sample::{Env, Store, Vars};
 
-/// One request and its response, from the first byte to the log line.
+/// A request and its response, from the first byte to the log line.
 pub struct Stream {
     /// The request's head.
     pub request: Request,
@@ -23,7 +23,7 @@ pub struct Stream {
     pub request_variables: Store,
     /// Variables of the scope `res`.
     pub response_variables: Store,
-    /// What else is known.
+    /// All other data of it.
     pub facts: Facts,
 }
 
@@ -56,7 +56,7 @@ impl Stream {
         }
     }
 
-    /// Goes on where a stream of bytes turned out to be HTTP; false when there was none.
+    /// Goes on where a stream of bytes turned out to be HTTP; false when there was no such stream.
     pub fn take_over(&mut self) -> bool {
         let carried = self.facts.session.carried.take();
         let is_same = carried.is_some();
@@ -67,7 +67,7 @@ impl Stream {
         is_same
     }
 
-    /// What expressions see.
+    /// The environment of expressions.
     pub fn env(&self) -> Env<'_> {
         let session = &*self.facts.session;
         // Where bytes are carried, a response may begin once there is a server.
@@ -81,7 +81,7 @@ impl Stream {
                 process: Some(&session.worker.plan.process_variables),
                 session: Some(&session.variables),
                 transaction: Some(&self.transaction),
-                // Those of the request end when there is a response, which is when those of the response begin.
+                // Variables of the request end when there is a response, which is when those of the response begin.
                 request: Some(&self.request_variables).filter(|_| !responds),
                 response: Some(&self.response_variables).filter(|_| responds),
                 check: None,

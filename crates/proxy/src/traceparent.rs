@@ -1,4 +1,4 @@
-//! The `traceparent` of a request (W3C Trace Context): the client's, or one that is made (`option traceparent`).
+//! The `traceparent` of a request (W3C Trace Context): the client's, or a new one (`option traceparent`).
 //!
 //! terse reports no spans of its own, so that a sound field passes unchanged, with its `tracestate`.
 
@@ -17,7 +17,7 @@ pub const STATE: &[u8] = b"tracestate";
 const LENGTH: usize = 55;
 
 impl Traceparent {
-    /// The request's own: `None` where it has none, two, or one that is not sound (section 3.2.2).
+    /// The request's own: `None` where it has none, two, or an invalid one (section 3.2.2).
     pub fn of(fields: &Fields) -> Option<Traceparent> {
         let mut values = fields.values(NAME);
         values.next().filter(|_| values.next().is_none()).and_then(Traceparent::parse)

@@ -1,5 +1,5 @@
-//! What streams and sessions track: entries of stick tables in numbered slots (`track-sc0`, `track-sc1`, ...), and what is counted
-//! there while they do.
+//! Entries of stick tables that streams and sessions track in numbered slots (`track-sc0`, `track-sc1`, ...), and the
+//! counters of these entries.
 //!
 //! ```text
 //! tcp-request connection, session ----> Session::tracks --+
@@ -7,7 +7,8 @@
 //! http-response -----------------------^                  +--> read: sc0_conn_rate, ...
 //! ```
 //!
-//! A slot is filled once: what a session tracks, its streams do not track again. A stream's slots end with it.
+//! A slot is filled once: a key that a session tracks in it is not tracked again by its streams. A stream's slots end with
+//! it.
 //!
 //! Invariant: a stream that tracks nothing pays for a look at two pointers.
 
@@ -25,10 +26,10 @@ use std::time::Instant;
 use terse_balance::table::{Data, Table, Tracked};
 use terse_config::Setting;
 
-/// What `global` says about counters and tables.
+/// Settings of `global` for counters and tables.
 #[derive(Clone, Debug)]
 pub struct TrackSettings {
-    /// `tune.stick-counters`: how many slots there are.
+    /// `tune.stick-counters`: number of slots.
     pub slots: usize,
     /// `http-err-codes`: statuses that count as errors of clients.
     pub errors: Codes,
@@ -52,7 +53,7 @@ impl Setting for TrackSettings {
 #[derive(Default, Debug)]
 pub struct Tracks(SmallVec<[Option<Tracked>; 3]>);
 
-/// How many requests there were, and how many in a period.
+/// Number of requests, and their number in a period.
 pub const REQUESTS: (Data, Data) = (Data::HttpReqCnt, Data::HttpReqRate);
 /// The same of those that failed by their client's fault.
 pub const ERRORS: (Data, Data) = (Data::HttpErrCnt, Data::HttpErrRate);
@@ -63,11 +64,11 @@ const SESSIONS: (Data, Data) = (Data::SessCnt, Data::SessRate);
 const BYTES_IN: (Data, Data) = (Data::BytesInCnt, Data::BytesInRate);
 const BYTES_OUT: (Data, Data) = (Data::BytesOutCnt, Data::BytesOutRate);
 
-/// How many streams' emptied slots a worker keeps.
+/// Emptied slots of streams that a worker keeps.
 const KEPT: usize = 64;
 
 impl Tracks {
-    /// What a slot tracks.
+    /// The tracked entry of a slot.
     pub fn get(&self, slot: usize) -> Option<&Tracked> {
         self.0.get(slot)?.as_ref()
     }
@@ -90,7 +91,7 @@ impl Tracks {
 }
 
 impl Facts {
-    /// Looks at what a slot tracks: of the stream, or else of its session.
+    /// Looks at the tracked entry of a slot: the stream's, or else its session's.
     pub fn tracked<T>(&self, slot: usize, see: impl FnOnce(&Tracked) -> T) -> Option<T> {
         if let Some(tracked) = self.tracks.as_deref().and_then(|tracks| tracks.get(slot)) {
             return Some(see(tracked));
@@ -129,7 +130,7 @@ impl Facts {
         }
     }
 
-    /// Tracks a key in a slot of the stream that is not filled yet, nor its session's; gives what it tracks now.
+    /// Tracks a key in a slot of the stream that is not filled yet, nor its session's; returns the entry that it tracks now.
     pub fn track(&mut self, slot: usize, table: &Arc<Table>, key: &[u8], now_ms: u64) -> Option<&Tracked> {
         let tracked = table.track(key, now_ms)?;
         let worker = &self.session.worker;
@@ -147,7 +148,7 @@ impl Facts {
         }
     }
 
-    /// Ends what the stream tracks.
+    /// Ends the tracking of the stream's entries.
     pub(crate) fn end_tracks(&mut self) {
         if let Some(mut tracks) = self.tracks.take() {
             tracks.release(self.end_ms());
@@ -193,7 +194,7 @@ impl Session {
         }
     }
 
-    /// Ends what the connection tracks.
+    /// Ends the tracking of the connection's entries.
     pub(crate) fn end_tracks(&mut self) {
         if let Some(tracks) = self.tracks.take() {
             tracks.borrow_mut().release(self.table_ms(clock::now()));

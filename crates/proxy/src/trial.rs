@@ -1,4 +1,4 @@
-//! Streams without sockets: for tests of what rules and formats make of them.
+//! Streams without sockets: for tests of rules and formats.
 
 use crate::plan::build::{Host, build};
 use crate::session::Session;
@@ -13,13 +13,13 @@ use terse_http::h1;
 use terse_sample::{PatternFiles, Registry};
 use tokio::sync::watch;
 
-/// A worker with a configuration, and one client's connection to its first frontend.
+/// A worker with a configuration, and a client's connection to its first frontend.
 pub(crate) struct Trial {
     pub(crate) session: Rc<Session>,
 }
 
 impl Trial {
-    /// Of a configuration about which nothing is said.
+    /// A trial of a configuration without remarks.
     pub(crate) fn new(text: &str) -> Trial {
         let (plan, said) = load(text);
         assert_eq!(said, [""; 0], "{text}");
@@ -67,7 +67,7 @@ impl Trial {
         rules::run(&self.session.frontend().response_rules, stream)
     }
 
-    /// What the frontend's log says of a stream.
+    /// The line of the frontend's log for a stream.
     pub(crate) fn line(&self, stream: &Stream) -> String {
         let mut line = Vec::new();
         self.session.frontend().log.format.as_ref().unwrap().write(&stream.env(), &mut line);
@@ -85,7 +85,7 @@ pub(crate) fn front(lines: &str) -> String {
     )
 }
 
-/// The plan of a text, and what is said about it.
+/// The plan of a text, and the remarks about it.
 pub(crate) fn load(text: &str) -> (Option<crate::plan::Plan>, Vec<String>) {
     let mut shared = Settings::default();
     let registry = shared.entry::<Registry>();

@@ -1,4 +1,4 @@
-//! Bytes both ways: `mode tcp`, and what follows a change of protocol.
+//! Bytes both ways: `mode tcp`, and connections after a change of protocol.
 
 use crate::exchange::{Broken, Client, Ends, Part, Receiver, Sender, Upstream, cancel};
 use crate::filter::{Direction, Reach};
@@ -27,8 +27,8 @@ use std::time::{Duration, Instant};
 use terse_message::{Abort, Cause, Phase, Who};
 use terse_sample::Needs;
 
-/// Serves a connection in `mode tcp` to its end. True: it turns out to carry HTTP, and nothing of it was taken: because a rule says so
-/// (`switch-mode http`), or the mode of the backend.
+/// Serves a connection in `mode tcp` to its end. True: it turns out to carry HTTP, and no byte of it was taken: by a rule
+/// (`switch-mode http`), or by the mode of the backend.
 pub async fn serve(client: &mut Client<'_>, session: &Rc<Session>) -> bool {
     let mut place = Registry::enter(session);
     client.open();
@@ -62,7 +62,7 @@ pub async fn serve(client: &mut Client<'_>, session: &Rc<Session>) -> bool {
     false
 }
 
-/// What became of a connection in `mode tcp`.
+/// Outcome of a connection in `mode tcp`.
 enum Carriage {
     /// Its bytes were carried to their end.
     Ended,
@@ -70,7 +70,7 @@ enum Carriage {
     Http,
 }
 
-/// Decides what the connection is, and carries its bytes if they are just that.
+/// Decides the kind of the connection, and carries its bytes if they are just that.
 async fn carry(client: &mut Client<'_>, stream: &mut Stream, session: &Session) -> Result<Carriage, Abort> {
     match decide(client, stream, session).await? {
         Kind::AsHttp if session.bind().carries_bytes => {
@@ -98,10 +98,10 @@ async fn carry(client: &mut Client<'_>, stream: &mut Stream, session: &Session) 
     Ok(Carriage::Ended)
 }
 
-/// What a connection in `mode tcp` turns out to be.
+/// Kind of a connection in `mode tcp`.
 enum Kind {
     AsBytes,
-    /// A rule says so, or the backend's mode.
+    /// By a rule, or by the backend's mode.
     AsHttp,
     /// A service of a script serves it.
     ByService(Arc<dyn Applet>),
@@ -200,17 +200,17 @@ pub(crate) async fn connected(
     ended
 }
 
-/// When who is silent has been so for too long.
+/// Limits of silence.
 #[derive(Clone, Copy)]
 pub struct Silence {
-    /// How long the client and the server may be silent once the other direction has ended.
+    /// Limits of the client's and the server's silence once the other direction has ended.
     pub fins: (Option<Duration>, Option<Duration>),
-    /// `option independent-streams`: that the other side speaks is no sign of life.
+    /// `option independent-streams`: bytes of the other side are no sign of life.
     pub apart: bool,
 }
 
 impl Silence {
-    /// As the stream's proxies have it.
+    /// The limits of the stream's proxies.
     pub fn of(stream: &Stream) -> Silence {
         let timeouts = stream.facts.timeouts();
         let apart = stream.facts.frontend().options.independent || stream.facts.backend().is_some_and(|b| b.options.independent);
@@ -230,10 +230,10 @@ pub struct Sides<'s, 'a> {
     pub to_client: &'s mut Sender<'a>,
 }
 
-/// Moves bytes both ways until both directions have ended. A direction that ends closes the other side's input; the other direction
-/// goes on. So it does where the server takes no more.
+/// Moves bytes both ways until both directions have ended. A direction that ends closes the other side's input; the other
+/// direction goes on. So it does where the server takes no more.
 ///
-/// `first`: what judges the server's bytes before they go on.
+/// `first`: the rules for the server's bytes before they go on.
 pub async fn relay_both(sides: Sides<'_, '_>, silence: Silence, first: Option<First<'_>>, ways: (Way, Way)) -> Result<(), Abort> {
     let Sides { up, to_server, down, to_client } = sides;
     let (client, server) = ((up.timer(), up.limit()), (down.timer(), down.limit()));
@@ -247,9 +247,10 @@ pub async fn relay_both(sides: Sides<'_, '_>, silence: Silence, first: Option<Fi
     let last_down = if silence.apart { &last_down } else { &last };
     let mut upward = pin!(async {
         match relay(up, to_server, &last, ways.0).await {
-            // The server takes no more. What it has said before may still be on its way to the client, whose bytes are dropped until then.
+            // The server takes no more. Its earlier bytes may still be on their way to the client, whose bytes are dropped
+            // until then.
             Err(End::Sender(failure)) if failure.abort.cause == Cause::Reset => {
-                // The client may break off: what came of the tunnel is known by what the server has said.
+                // The client may break off: the outcome of the tunnel is known by the server's bytes.
                 let _ = body::drop_rest(up).await;
                 Ok(())
             }
@@ -287,14 +288,14 @@ pub async fn relay_both(sides: Sides<'_, '_>, silence: Silence, first: Option<Fi
     .await
 }
 
-/// `tcp-response content`: what judges the server's bytes before they go on.
+/// `tcp-response content`: the rules for the server's bytes before they go on.
 pub struct First<'a> {
     stream: &'a mut Stream,
     tcp: &'a TcpRules,
 }
 
 impl First<'_> {
-    /// What they go through then: rules may have said.
+    /// Runs the rules, and returns the way of the bytes after them, which the rules may have changed.
     async fn judge(self, down: &mut Receiver<'_>, client: &Sender<'_>, closes: &Cell<bool>) -> Result<Way, End> {
         let decision = inspect::response(down, self.stream, self.tcp).await;
         judge::mark(self.stream, &client.socket());
@@ -310,11 +311,11 @@ impl First<'_> {
     }
 }
 
-/// Where one direction broke.
+/// The break of a direction.
 enum End {
     Receiver(Broken),
     Sender(Failure),
-    /// A rule has refused what came.
+    /// A rule has refused the bytes.
     Denied,
 }
 
@@ -340,7 +341,7 @@ impl End {
     }
 }
 
-/// Moves bytes one way. While `last`, when something moved, is recent, silence here is no reason to end.
+/// Moves bytes one way. While `last`, the time of the last moved byte, is recent, silence here is no reason to end.
 async fn relay(
     receiver: &mut Receiver<'_>,
     sender: &mut Sender<'_>,
@@ -364,11 +365,11 @@ async fn relay(
             }
             Some(Part::End) => {
                 sender.flush().await.map_err(|e| End::Sender(respond::to_client(&e)))?;
-                // What came may not be whole, and whoever gets it must be able to see that.
+                // The bytes may not be whole, and the receiver must be able to see that.
                 if receiver.is_truncated() {
                     sender.break_off();
                 }
-                // A peer that has closed altogether cannot be told any more; that is no error of this direction.
+                // A peer that has closed altogether gets no close any more; that is no error of this direction.
                 let _ = sender.close().await;
                 return Ok(());
             }

@@ -1,11 +1,12 @@
-//! Content types of answers that went as they were because of their type or bytes: the heaviest, and what a sample of each would save.
+//! Content types of answers that went as they were because of their type or bytes: the heaviest, and the possible saving of a
+//! sample of each.
 //!
 //! Each worker has a board of [`PLACES`] entries. A type that finds it full takes the lightest entry's place and its weight
 //! (the space-saving algorithm), so types that are sent much are never lost, whatever else comes.
 //!
-//! A sample is the beginning of a body, up to [`SAMPLE_BYTES`], of a type that is not listed. A worker compresses one of a type in
-//! [`SAMPLE_EVERY`], and one in [`SAMPLE_PAUSE`] of all types. Answers that are one user's own are never sampled, and of a sample the
-//! ratio alone is kept.
+//! A sample is the beginning of a body, up to [`SAMPLE_BYTES`], of a type that is not listed. A worker compresses a sample of
+//! a type in [`SAMPLE_EVERY`], and one of all types in [`SAMPLE_PAUSE`]. Answers for a single user are never sampled, and of
+//! a sample the ratio alone is kept.
 
 use crate::exchange::Listener;
 use crate::io::clock;
@@ -28,7 +29,7 @@ const LEAST_SAMPLE_BYTES: u64 = 1024;
 pub const SAMPLE_EVERY: Duration = Duration::from_secs(600);
 /// Time between two samples of any types, for a worker.
 const SAMPLE_PAUSE: Duration = Duration::from_secs(1);
-/// The level of a sample, in gzip: what `compression on` begins with.
+/// The level of a sample, in gzip: the initial level of `compression on`.
 const SAMPLE_LEVEL: Level = Level(6);
 
 /// The boards of a process, one for each worker.
@@ -54,7 +55,7 @@ struct Entry {
     reason: Reason,
     answers: u64,
     bytes: u64,
-    /// Bytes of types that had this place before: what the entry is weighed with, beside its own.
+    /// Bytes of types that had this place before: a part of the entry's weight, beside its own bytes.
     inherited: u64,
     sampled: Option<Instant>,
     ratio: Option<Ratio>,
@@ -90,7 +91,7 @@ impl Types {
         Types { boards: (0..workers.max(1)).map(|_| Place::default()).collect() }
     }
 
-    /// Counts an answer with so many bytes of body, where the reason is one of types.
+    /// Counts an answer with so many bytes of body, where the reason is its type or its first bytes.
     pub fn note(&self, worker: usize, content_type: Option<&[u8]>, reason: Reason, bytes: u64) {
         if !is_of_type(reason) {
             return;
@@ -120,14 +121,14 @@ impl Types {
         if !is_past(*sampled, SAMPLE_PAUSE) {
             return false;
         }
-        // A type is known from its first answer on: what comes once is not worth it.
+        // A type is known from its first answer on: a type that comes once is not worth it.
         let entry = entries.iter_mut().find(|entry| entry.reason == Reason::TypeNotListed && is_named(&entry.name, content_type));
         let Some(entry) = entry.filter(|entry| is_past(entry.sampled, SAMPLE_EVERY)) else { return false };
         (entry.sampled, *sampled) = (Some(now), Some(now));
         true
     }
 
-    /// Takes what a sample came to; without a ratio it came to nothing, and another body may be sampled.
+    /// Takes the result of a sample; without a ratio it failed, and another body may be sampled.
     fn end_sample(&self, worker: usize, name: &str, ratio: Option<Ratio>) {
         let Some(mut board) = self.board(worker) else { return };
         let mut entries = board.entries.iter_mut();
@@ -249,7 +250,7 @@ impl Sampling {
         Some(Sampling { slot, coder: Compressor::new(how, None, SAMPLE_BYTES, &worker.workplace) })
     }
 
-    /// Compresses what has come, beside what the worker serves.
+    /// Compresses the collected bytes, beside the worker's other clients.
     fn compress(self) {
         let Sampling { slot, mut coder } = self;
         if coder.bytes_in() < LEAST_SAMPLE_BYTES {
@@ -264,7 +265,7 @@ impl Sampling {
     }
 }
 
-/// A sample that a body goes by; nothing once it has its part, or where there is no memory for it.
+/// A listener that samples a body; `None` once the sample is complete, or where there is no memory for it.
 pub struct Listening(Option<Sampling>);
 
 impl From<Sampling> for Listening {
@@ -340,12 +341,12 @@ mod tests {
         types.note(0, Some(b"application/x-other"), Reason::TypeNotListed, 10);
         types.note(0, Some(b"image/png"), Reason::CompressedType, 10);
         assert!(types.begin_sample(0, b"application/wasm", now));
-        // Of all types together one in a second, whatever a server invents.
+        // Of all types together one sample in a second, whatever a server invents.
         assert!(!types.begin_sample(0, b"application/x-other", now + SAMPLE_PAUSE / 2));
         assert!(types.begin_sample(0, b"application/x-other", now + SAMPLE_PAUSE));
         assert!(!types.begin_sample(0, b"application/wasm; v=1", now + SAMPLE_EVERY - Duration::from_secs(1)));
         assert!(types.begin_sample(0, b"application/wasm", now + SAMPLE_EVERY));
-        // One that came to nothing makes room for another.
+        // A sample that failed makes room for another.
         types.end_sample(0, "application/wasm", None);
         assert!(!types.begin_sample(0, b"application/wasm", now + SAMPLE_EVERY));
         assert!(types.begin_sample(0, b"application/wasm", now + SAMPLE_EVERY + SAMPLE_PAUSE));

@@ -1,4 +1,4 @@
-//! A worker: one thread, one runtime, its own listeners, connections, timers and buffers.
+//! A worker: a thread with a runtime, its own listeners, connections, timers and buffers.
 
 use crate::access::Access;
 use crate::connection::accept;
@@ -32,7 +32,7 @@ use terse_message::{Request, Who};
 use terse_sample::{Now, Work, World};
 use tokio::sync::{Notify, watch};
 
-/// What the control thread wants of the workers.
+/// Commands of the control thread to the workers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Control {
     /// Serve.
@@ -43,25 +43,25 @@ pub enum Control {
     Stopping,
 }
 
-/// What all workers share.
+/// State that all workers share.
 #[derive(Clone)]
 pub struct Shared {
-    /// What the control thread wants.
+    /// The control thread's command.
     pub control: watch::Receiver<Control>,
     /// Clients' connections in the process, against `maxconn`.
     pub connections: Arc<AtomicUsize>,
-    /// Where compression goes that would hold a worker up.
+    /// Queue for compression that would hold a worker up.
     pub queue: Option<Arc<Queue>>,
     /// Whether workers do slices of streams themselves, since there is no processor for threads.
     pub lends_hands: bool,
-    /// Who tries for better forms of bodies that are asked for often.
+    /// Recompressor of bodies that are asked for often.
     pub raiser: Option<Arc<Raiser>>,
     /// Bytes that enter coders, against `maxcomprate`.
     pub compression_rate: Arc<Rate>,
 }
 
 impl Shared {
-    /// What a worker shares that is alone, without threads beside it.
+    /// The state of a sole worker, without threads beside it.
     pub fn alone(control: watch::Receiver<Control>) -> Shared {
         Shared {
             control,
@@ -74,7 +74,7 @@ impl Shared {
     }
 }
 
-/// One worker's state, shared by its tasks.
+/// A worker's state, shared by its tasks.
 pub struct Worker {
     /// The configuration.
     pub plan: Arc<Plan>,
@@ -88,15 +88,15 @@ pub struct Worker {
     pub remains: Spares<Remains>,
     /// The emptied slots of streams that have tracked.
     pub slots: RefCell<Vec<Box<Tracks>>>,
-    /// Memory of what is on its way out.
+    /// Memory of output buffers.
     scratch: Spares<Vec<u8>>,
-    /// What it knows of the backends.
+    /// Its view of the backends.
     pub view: View,
     /// Tasks for streams of HTTP/2.
     pub tasks: Rc<Tasks>,
     /// Heads for their requests.
     pub requests: Spares<Box<Request>>,
-    /// Room for what connections of HTTP/2 receive.
+    /// Room for bytes that connections of HTTP/2 receive.
     room: Cell<Vec<u8>>,
     /// Connections to servers that wait for a request.
     pub idle: IdleConnections,
@@ -104,9 +104,9 @@ pub struct Worker {
     pub logger: RefCell<Logger>,
     /// The time of day.
     pub clock: Clock,
-    /// What compressors need.
+    /// Context of compressors.
     pub workplace: Arc<Workplace>,
-    /// What decoders need.
+    /// Context of decoders.
     pub decoding: Rc<terse_compress::decode::Place>,
     /// Clients' connections of this worker.
     pub sessions: Cell<usize>,
@@ -114,13 +114,13 @@ pub struct Worker {
     pub next_session: Cell<u64>,
     /// Streams so far.
     pub streams: Cell<u64>,
-    /// Tells the accepting tasks, and a draining worker, that a connection has ended.
+    /// Notifies the accepting tasks, and a draining worker, that a connection has ended.
     pub released: Notify,
     /// Whether new work is taken: this worker's own copy, since it is asked for with every request.
     running: Cell<bool>,
-    /// How much time there is for a body: for `compression level auto`.
+    /// The time that there is for a body: for `compression level auto`.
     pace: Cell<Pace>,
-    /// How long its hand has coded since somebody looked.
+    /// Time for which its hand has coded since the last look.
     coding: Cell<Duration>,
     /// Work that expressions put off.
     pub deferral: Deferral,
@@ -137,27 +137,27 @@ pub struct Clock {
     unix_us: i64,
 }
 
-/// How long streams that are cut at a hard stop have for their lines in the log.
+/// Time for streams that are cut at a hard stop to write their lines in the log.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Bytes that are received at a time on a connection of HTTP/2.
 const ROOM_BYTES: usize = 16 * 1024;
 
-/// Where an idle connection was closed.
+/// The place where an idle connection was closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cleared {
     /// In this worker: its descriptor is free.
     Here,
-    /// In another one, soon.
+    /// In another worker, soon.
     Elsewhere,
     /// Nowhere: there is none.
     Nowhere,
 }
 
-/// Buffers and states of coders that were not needed for so many looks go: sooner than the allocator gives back what is free.
+/// Buffers and states of coders that were not needed for so many looks go: sooner than the allocator gives back free memory.
 const TRIM_LOOKS: u32 = 2;
 
-/// How often connections to servers are looked through.
+/// Interval at which connections to servers are looked through.
 const PURGE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs a worker on this thread until it has drained or must stop.
@@ -191,7 +191,7 @@ pub fn run(plan: Arc<Plan>, index: usize, listeners: Vec<(usize, Access)>, share
     })
 }
 
-/// Codes what waits, a slice between two looks at what has come for clients.
+/// Codes waiting work, a slice between two looks at clients' events.
 async fn lend(worker: Rc<Worker>, mut hand: Hand) {
     loop {
         hand.rest().await;
@@ -215,7 +215,7 @@ async fn close_for_others(worker: Rc<Worker>) {
 
 async fn purge(worker: Rc<Worker>) {
     let mut tick = tokio::time::interval(PURGE_INTERVAL);
-    // What is late is not made up for: shares of short times say nothing.
+    // Late ticks are not made up for: shares of short times mean nothing.
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     // The first tick comes at once: there is nothing to measure yet.
     tick.tick().await;
@@ -229,7 +229,7 @@ async fn purge(worker: Rc<Worker>) {
         let percent = |time: Duration| (time.as_secs_f64() / (now - at).as_secs_f64().max(1e-3) * 100.0).clamp(0.0, 100.0) as u8;
         let (busy, coding) = (percent(busy_now - busy_so_far), percent(worker.coding.take()));
         worker.plan.busy_percents[worker.index].store(busy, Relaxed);
-        // Slices take time that nobody else wants; those that it is short for wait in the queue.
+        // Slices take time that is otherwise unused; slices for which it is short wait in the queue.
         worker.pace.set(worker.pace.get().next(100 - busy.saturating_sub(coding), worker.jobs_waiting()));
         (busy_so_far, at) = (busy_now, now);
         worker.idle.purge(now);
@@ -244,7 +244,7 @@ async fn purge(worker: Rc<Worker>) {
             worker.decoding.trim();
         }
         worker.view.refresh(&worker.plan.backends);
-        // One of the workers does it for all.
+        // A single worker does it for all.
         if worker.index == 0 {
             worker.make_room_outside();
             tell_of_exhaustion(&worker, &mut told_until, now);
@@ -271,14 +271,14 @@ fn tell_of_exhaustion(worker: &Worker, until: &mut Option<Instant>, now: Instant
 /// The empty vectors that a worker keeps.
 const SCRATCH: Bounds = Bounds { usual: 64, most_bytes: 64 * 1024, small: 1024, small_bytes: 1024 };
 
-/// How many idle connections are closed at once for those who are no worker.
+/// Idle connections that are closed at once for descriptors outside the workers.
 const MOST_CLEARED: usize = 64;
 
-/// How often the log tells of descriptors that have run out.
+/// Interval of the log's lines about exhausted descriptors.
 const TOLD_ANEW: Duration = Duration::from_secs(30);
 
 impl Worker {
-    /// A worker that nothing has been done for; someone must drive its [wheel](Worker::wheel).
+    /// A worker in its initial state; a task must drive its [wheel](Worker::wheel).
     pub fn new(plan: Arc<Plan>, index: usize, shared: Shared) -> Rc<Worker> {
         let pools = Pools {
             small: Pool::new(plan.process.buffer_bytes, plan.memory.clone()),
@@ -327,14 +327,14 @@ impl Worker {
         })
     }
 
-    /// Logs a line that is no client's, where `global` says, or else the first frontend that logs.
+    /// Logs a line that is no client's, in the log of `global`, or else of the first frontend that logs.
     pub(crate) fn log(&self, level: Level, line: &str) {
         if let Some(journal) = self.plan.own_journal() {
             self.logger.borrow_mut().send(journal, level, line.as_bytes());
         }
     }
 
-    /// A buffer for a request; waits while there is no memory for it, or for what the request will take.
+    /// A buffer for a request; waits while there is no memory for it, or for the request's further needs.
     pub(crate) async fn room_for_request(&self) -> Buffer {
         self.plan.limits.memory.opens().await;
         self.pools.small.get().await
@@ -345,12 +345,12 @@ impl Worker {
         self.connections() + 2 * (self.plan.pipes.used() + self.plan.pipes.kept())
     }
 
-    /// How many descriptors are left.
+    /// Room for further descriptors.
     pub(crate) fn room(&self) -> Room {
         self.plan.descriptors.room(self.other_descriptors())
     }
 
-    /// Says whether it may have idle connections to close for others.
+    /// Records whether it may have idle connections to close for others.
     pub(crate) fn offers_idle(&self, has_idle: bool) {
         self.plan.descriptors.offer(self.index, has_idle);
     }
@@ -394,7 +394,7 @@ impl Worker {
         self.running.get()
     }
 
-    /// What the control thread wants, to be awaited.
+    /// The control thread's command, to be awaited.
     pub fn watch_control(&self) -> watch::Receiver<Control> {
         self.shared.control.clone()
     }
@@ -432,32 +432,32 @@ impl Worker {
         true
     }
 
-    /// Says that an admitted connection has ended.
+    /// Counts the end of an admitted connection.
     pub fn release(&self) {
         self.give_back_place();
         self.released.notify_one();
     }
 
-    /// The same for one that was never served: nobody waits for its end.
+    /// The same for a connection that was never served: no task waits for its end.
     pub fn give_back_place(&self) {
         self.shared.connections.fetch_sub(1, Relaxed);
         self.sessions.set(self.sessions.get() - 1);
     }
 
-    /// How busy the process is, as far as decisions about compression look.
+    /// Load of the process, for decisions about compression.
     pub fn load(&self, limits: &terse_compress::settings::Process) -> Load {
-        // Nobody asks for what is not limited, and the clock is not free.
+        // The rate is not needed where it is not limited, and the clock is not free.
         let rate = if limits.most_rate.kbytes() == 0 { 0 } else { self.shared.compression_rate.per_second(self.now_ms()) };
         let memory_full = terse_compress::Budget::is_full(&*self.workplace.budget);
         Load { bytes_per_second: rate, idle_percent: self.idle_percent(), memory_full, pace: self.pace() }
     }
 
-    /// How much time there is for a body.
+    /// The time that there is for a body.
     pub fn pace(&self) -> Pace {
         self.pace.get().now(self.jobs_waiting())
     }
 
-    /// How much of its time this worker computes, in percent of the last second.
+    /// Computing time of this worker, in percent of the last second.
     pub fn busy_percent(&self) -> u8 {
         self.plan.busy_percents[self.index].load(Relaxed)
     }
@@ -467,7 +467,7 @@ impl Worker {
         100 - self.busy_percent()
     }
 
-    /// Who tries for better forms of bodies, if there is time for it: while this worker is idle for at least half of its.
+    /// The recompressor of bodies, if there is time for it: while this worker is idle for at least half of its time.
     pub fn raiser(&self) -> Option<&Arc<Raiser>> {
         self.shared.raiser.as_ref().filter(|_| self.idle_percent() >= 50)
     }
@@ -489,7 +489,7 @@ impl Worker {
         self.clock.unix_us(clock::now()).div_euclid(1_000_000)
     }
 
-    /// An empty vector with memory, for what is on its way out.
+    /// An empty vector with memory, for output.
     pub fn take_scratch(&self) -> Vec<u8> {
         self.scratch.take().unwrap_or_default()
     }
@@ -516,7 +516,7 @@ impl Worker {
 
     async fn wait_for_the_end(self: &Rc<Worker>) {
         let mut control = self.watch_control();
-        // A closed channel means that nobody is there to stop us: the same as being stopped.
+        // A closed channel means that the control thread has gone: the same as being stopped.
         let told = control.wait_for(|c| *c != Control::Running).await.map(|c| *c);
         self.running.set(false);
         if matches!(told, Ok(Control::Draining)) {
@@ -528,7 +528,7 @@ impl Worker {
                 }
             }
         }
-        // What is left is cut, and logged.
+        // Remaining streams are cut, and logged.
         self.registry.end(Streams::All, Who::Killed);
         let _ = tokio::time::timeout(LAST_WORDS, self.registry.emptied()).await;
     }
@@ -565,7 +565,7 @@ impl World for Worker {
     }
 
     fn random(&self) -> u64 {
-        // splitmix64: fast, and good enough for what is not a secret.
+        // splitmix64: fast, and good enough for numbers that are no secret.
         let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
         self.random.set(state);
         let mut z = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -580,7 +580,7 @@ impl Clock {
         Clock { instant: Instant::now(), unix_us: unix.as_micros() as i64 }
     }
 
-    /// How long it has run.
+    /// Its running time.
     pub fn age(&self) -> Duration {
         self.instant.elapsed()
     }
@@ -607,7 +607,7 @@ impl Transport {
         Transport::Tcp(io)
     }
 
-    /// Sets what options of a proxy ask for: TCP's own keep-alive probes, and a close that does not wait.
+    /// Sets a proxy's socket options: TCP's own keep-alive probes, and a close that does not wait.
     pub fn apply(&self, probes: Probes, reset: bool) {
         // A socket that refuses an option serves all the same.
         if let Transport::Tcp(io) = self

@@ -35,7 +35,7 @@ fn text(bytes: usize) -> Vec<u8> {
         .collect()
 }
 
-/// What of a gzip stream can be decoded.
+/// The decodable part of a gzip stream.
 fn decoded(gzip: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut decoder = flate2::read::GzDecoder::new(gzip);
@@ -46,7 +46,7 @@ fn decoded(gzip: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Ends a step and hands on what has come out; says whether the step was done elsewhere.
+/// Ends a step and hands on its output; returns whether the step was done elsewhere.
 fn drive(compressor: &mut Compressor, step: Result<Step, Fault>, out: &mut Vec<u8>) -> bool {
     let step = step.unwrap();
     let away = matches!(step, Step::Away(_));
@@ -291,7 +291,7 @@ fn stays(body: &[u8], engine: Option<(EngineSettings, Arc<dyn Device>)>) -> (boo
 fn a_text_at_the_first_level_stays() {
     let text = text(132_000);
     let other: Vec<u8> = text.iter().map(|byte| byte ^ b'i').collect();
-    // What is no text takes twice as long, and below 48 KB libdeflate's time.
+    // A body that is no text takes twice as long, and below 48 KB libdeflate's time.
     let bodies = [&text[..], &other, &other[..60_000], &other[..40_000]];
     assert_eq!(bodies.map(|body| stays(body, None).0), [true, false, true, false]);
 }
@@ -328,7 +328,7 @@ fn what_finds_the_line_full_is_done_here_step_by_step() {
     let waiting = queue.submit(waiting).ok().unwrap();
     let (place, limit) = place(Some(queue), 16 << 20);
     let body = text(400_000);
-    // A whole body, what was collected of a stream, and its end.
+    // A whole body, the collected part of a stream, and its end.
     for pauses in [false, true] {
         let mut compressor = Compressor::new(GZIP, None, 1 << 20, &place);
         let (mut steps, mut out) = (0, Vec::new());
@@ -375,7 +375,7 @@ fn without_a_queue_what_is_large_is_done_in_steps_too() {
     assert_eq!(decoded(&compressor.take_output()), body);
     compressor.delivered();
     assert_eq!(limit.used(), 0);
-    // What a decoder has held, for one: more than a turn's bytes at once, in a stream.
+    // For example the bytes that a decoder has held: more than a turn's bytes at once, in a stream.
     let mut stream = Compressor::new(GZIP, None, 0, &place);
     let step = stream.feed(&body[..1]).unwrap();
     block_on(stream.settle(step)).unwrap();
@@ -408,7 +408,7 @@ fn a_large_body_is_done_in_parts_where_there_is_memory_for_its_state() {
     assert!(forms[0] == whole && forms[1] != whole);
 }
 
-/// Who waits for what another makes holds a body and no state, until it is the one to make it.
+/// A job that waits for another's output holds a body and no state, until it is its turn to make the output.
 #[test]
 fn a_state_counts_where_it_is_made() {
     const STATE_BYTES: usize = 8 << 20;
@@ -587,7 +587,7 @@ fn a_form_that_is_being_sent_counts_until_it_is_delivered() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-    /// However bodies come, and whatever the memory holds of them: what comes out decodes to what went in.
+    /// However bodies come, and whatever the memory holds of them: the output decodes to the input.
     #[test]
     fn what_is_remembered_decodes_to_its_body(
         drives in prop::collection::vec((0usize..5, 1usize..70_000, any::<bool>(), 1u8..4, 1u8..4), 1..24),
@@ -670,7 +670,7 @@ fn streams_are_eased_while_a_brake_is_on() {
     assert_eq!(halves(Coding::Brotli, true, true), halves(Coding::Brotli, false, false), "a level that is fixed costs no flush");
 }
 
-/// What a job holds counts until it is let go of, whoever has left before.
+/// Memory that a job holds counts until it is released, whichever task has left before.
 #[test]
 fn a_job_holds_what_it_was_counted_with() {
     let queue = Queue::start(1, 0, 8).unwrap();

@@ -1,11 +1,12 @@
 //! Brotli (RFC 7932): streams and whole bodies.
 //!
-//! By mbrotli, a port of the reference library to Rust without unsafe code: it gives the bytes of the reference's 1.2, in less time, and
-//! its states can be used again. What is read from others is decoded by another port ([`crate::decode`]).
+//! By mbrotli, a port of the reference library to Rust without unsafe code: it gives the bytes of the reference's 1.2, in
+//! less time, and its states can be used again. Bodies of others are decoded by another port ([`crate::decode`]).
 //!
-//! Levels are the format's own qualities. The configuration names 0 to 9; 10 and 11 take a hundred times as long as gzip and are for what
-//! is made once, in idle time ([`crate::memory`]). Bytes (nanoseconds a byte), of files of npm's packages, each in turn, states used again;
-//! the reference's 1.0.9 beside it takes 1.3 times as long at levels 4 and 5 for 132 KB, as long for 8 KB, 4 and 9 times at 9, 1.6 times at 11:
+//! Levels are the format's own qualities. The configuration names 0 to 9; 10 and 11 take a hundred times as long as gzip and
+//! are for forms that are made once, in idle time ([`crate::memory`]). Bytes (nanoseconds a byte), of files of npm's
+//! packages, each in turn, states used again; the reference's 1.0.9 beside it takes 1.3 times as long at levels 4 and 5 for
+//! 132 KB, as long for 8 KB, 4 and 9 times at 9, 1.6 times at 11:
 //!
 //! ```text
 //!               4 scripts of 8,192   4 scripts of 131,882   4 of JSON of 131,882   2 of WebAssembly of 131,882
@@ -20,14 +21,14 @@
 //!   brotli 11   9,566 (580)          126,118 (610)          97,025 (610)           112,795 (710)
 //! ```
 //!
-//! What the library is told of the length decides much. Where it knows that there are only a few kilobytes it takes two contexts of
-//! literals rather than thirteen, and tables that are soon filled; told a megabyte for each body, as it once was here, 1 KB of script came
-//! out 13 % larger in 1.8 times the time, 8 KB 2 % in 1.4 times, 132 KB 0.4 % in 1.2 times, and 132 KB of WebAssembly 2 % in 1.4 times.
-//! JSON and SVG are the exception ([`is_records`]).
+//! The length that the library is given decides much. Where it knows that there are only a few kilobytes it takes two
+//! contexts of literals rather than thirteen, and tables that are soon filled. Given a megabyte for each body, as it once was
+//! here, 1 KB of script came out 13 % larger in 1.8 times the time, 8 KB 2 % in 1.4 times, 132 KB 0.4 % in 1.2 times, and 132
+//! KB of WebAssembly 2 % in 1.4 times. JSON and SVG are the exception ([`is_records`]).
 //!
-//! A state cannot be replaced in the middle of a stream. A stream whose server pauses, and that must give its memory back, goes on
-//! without compression: blocks of plain bytes need no state (section 9.2, ISUNCOMPRESSED). For the same reason its level stays what it
-//! was while a brake is on.
+//! A state cannot be replaced in the middle of a stream. A stream whose server pauses, and that must give its memory back,
+//! goes on without compression: blocks of plain bytes need no state (section 9.2, ISUNCOMPRESSED). For the same reason its
+//! level stays while a brake is on.
 
 use super::parts::{PART_BYTES, Parts};
 use super::pool::Pool;
@@ -51,14 +52,15 @@ const SHORT_PARTS_FROM: u8 = 2;
 /// From this level on the library works in blocks of 256 KB, 30 ms each, where 64 KB come out 0.1 % larger at the most.
 const LARGE_BLOCKS_FROM: u8 = 9;
 
-/// Windows, as powers of two. A stream of unknown length has the largest that streams have: its memory grows with what it has seen. The
-/// largest is the format's usual one, 4 MB.
+/// Windows, as powers of two. A stream of unknown length has the largest that streams have: its memory grows with the bytes
+/// that it has seen. The largest is the format's usual window, 4 MB.
 const LEAST_WINDOW_BITS: u8 = 18;
 const MOST_STREAM_WINDOW_BITS: u8 = 20;
 const MOST_WINDOW_BITS: u8 = 22;
 
-/// For texts of records that are as long the library is told [`RECORDS_HINT`]: it looks for places of five bytes rather than four then, and
-/// considers 13 contexts of literals. JSON of 132 KB comes out 3 % smaller in 4 % more time, where scripts come out 1 % larger in a fifth more.
+/// For texts of records that are as long the library is given [`RECORDS_HINT`]: it looks for places of five bytes rather than
+/// four then, and considers 13 contexts of literals. JSON of 132 KB comes out 3 % smaller in 4 % more time, where scripts
+/// come out 1 % larger in a fifth more.
 const RECORDS_BYTES: usize = 64 * 1024;
 const RECORDS_HINT: u64 = 1 << 20;
 const RECORDS_WINDOW_BITS: u8 = 19;
@@ -95,7 +97,7 @@ pub(super) fn parts(body: &[u8], level: Level, pool: &Arc<Pool>) -> Box<dyn Part
     Box::new(Large { level, shape: Shape::of_whole(body), state: None, pool: pool.clone() })
 }
 
-/// What the library is told of a body.
+/// The parameters of the library for a body.
 #[derive(Clone, Copy)]
 struct Shape {
     window_bits: u8,
@@ -137,7 +139,7 @@ fn is_records(body: &[u8]) -> bool {
 struct Large {
     level: Level,
     shape: Shape,
-    /// None before the first part and behind the last.
+    /// `None` before the first part and after the last.
     state: Option<EncoderSessionOwned>,
     pool: Arc<Pool>,
 }
@@ -173,7 +175,7 @@ struct Stream {
     bytes: Option<u64>,
     /// Bytes of the body so far.
     taken: usize,
-    /// None before the first byte, when memory was taken away, and after the end.
+    /// `None` before the first byte, when memory was taken away, and after the end.
     state: Option<EncoderSessionOwned>,
     /// Whether bytes go on as they are, the stream having begun.
     plain: bool,
@@ -231,7 +233,7 @@ impl Coder for Stream {
 }
 
 impl Stream {
-    /// Gives the state back; whether there was one.
+    /// Gives the state back; returns whether there was one.
     fn release(&mut self) -> bool {
         self.state.take().map(|state| self.pool.give_brotli(self.level.0, state.into_compressor())).is_some()
     }
@@ -243,7 +245,7 @@ impl Drop for Stream {
     }
 }
 
-/// Bytes of a stream's state behind so many bytes of the body: a window grows with what it sees, by doubling.
+/// Bytes of a stream's state after so many bytes of the body: a window grows with the bytes that it sees, by doubling.
 fn full_memory(level: Level, bytes: Option<u64>, taken: usize) -> usize {
     let most = window_memory(Shape::of_stream(bytes).window_bits);
     let seen = taken.saturating_add(PART_BYTES).checked_next_power_of_two().unwrap_or(usize::MAX);

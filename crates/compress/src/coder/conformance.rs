@@ -1,4 +1,5 @@
-//! Every engine behind both of its faces, through the cases that all engines pass ([`terse_trial`]), and what only these have.
+//! Every engine in both of its interfaces, through the cases that all engines pass ([`terse_trial`]), and the cases that only
+//! these have.
 
 use super::parts::PART_BYTES;
 use super::{Coder, ENGINES, Engine, Flush, Keep, Pool, Tuning};
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use terse_trial::bodies::{mixed, text};
 use terse_trial::{Form, Stream, Streams, Whole, decode, stream, whole};
 
-/// What a coding's form is called there.
+/// The form of a coding in these cases.
 fn form(coding: Coding) -> Form {
     match coding {
         Coding::Gzip => Form::Gzip,
@@ -110,7 +111,7 @@ impl Streams for Face {
 
     fn form(&self) -> Form {
         match self.engine.coding {
-            // One that makes itself small ends its frame.
+            // A coder that makes itself small ends its frame.
             Coding::Zstd => Form::ZstdFrames,
             coding => form(coding),
         }

@@ -62,7 +62,7 @@ struct Stream {
     level: u8,
     /// The level for now, at most that one.
     eased: u8,
-    /// None before the first byte, while the coder is light, and after the end.
+    /// `None` before the first byte, while the coder is light, and after the end.
     state: Option<Deflate>,
     /// The last bytes of the body, at most [`HISTORY_BYTES`].
     history: Vec<u8>,
@@ -117,7 +117,7 @@ impl Coder for Stream {
 
     fn ease(&mut self, less: bool) {
         let level = if less { self.eased.saturating_sub(1).max(LEAST_LEVEL) } else { self.eased + 1 }.min(self.level);
-        // The next state begins with the last bytes, as behind [`Coder::lighten`].
+        // The next state begins with the last bytes, as after [`Coder::lighten`].
         if level != self.eased {
             self.release();
             self.eased = level;
@@ -181,7 +181,8 @@ fn deflate(state: &mut Deflate, mut input: &[u8], out: &mut Vec<u8>, flush: Flus
         Flush::Sync => DeflateFlush::SyncFlush,
         Flush::Finish => DeflateFlush::Finish,
     };
-    // Most bodies come out at less than half; what does not fit, such as a block of what came before, gets another turn with more.
+    // Most bodies come out at less than half; output that does not fit, such as a block of earlier bytes, gets another turn
+    // with more.
     let mut room = (input.len() / 2).max(MIN_ROOM);
     loop {
         let start = out.len();

@@ -1,20 +1,20 @@
-//! What the software is called: for people who ask what compresses.
+//! Names of the software, for people who ask for the coders.
 
 use super::fast;
 use crate::coding::Coding;
 
-/// The coders of one coding.
+/// The coders of a coding.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Name {
     /// The coding.
     pub coding: Coding,
     /// What codes streams; without blanks.
     pub stream: String,
-    /// What codes whole bodies; without blanks.
+    /// Coder of whole bodies; without blanks.
     pub whole: String,
 }
 
-/// Those of all codings but `identity`.
+/// The names of all codings but `identity`.
 pub fn all() -> impl Iterator<Item = Name> {
     let codings = [Coding::Gzip, Coding::Deflate, Coding::RawDeflate, Coding::Zstd, Coding::Brotli];
     codings.into_iter().map(|coding| {

@@ -1,7 +1,8 @@
-//! Large whole bodies, a part at a time: others get their turns between, and what comes out is about what one go makes.
+//! Large whole bodies, a part at a time: others get their turns between, and the output is about that of a single step.
 //!
-//! For brotli and zstd that is a stream that knows the body; for the deflate family our own coder where it is the one for the body, given the
-//! bytes before each part as its dictionary. libdeflate has no such face: what it would do goes through the incremental coder instead.
+//! For brotli and zstd that is a stream that knows the body; for the deflate family our own coder where it takes the body,
+//! given the bytes before each part as its dictionary. libdeflate has no such interface: bodies for it go through the
+//! incremental coder instead.
 
 use super::frame::{Format, Frame};
 use super::pool::{Pool, stream_memory};
@@ -11,20 +12,21 @@ use std::sync::Arc;
 
 /// A whole body that is coded a part at a time.
 pub trait Parts: Send {
-    /// Codes a part of `body` from `at` on, and says where it ends: behind the last, at the body's end. The body is always the same.
+    /// Codes a part of `body` from `at` on, and returns its end: after the last part, the body's end. The body is always the
+    /// same.
     fn code(&mut self, body: &[u8], at: usize, out: &mut Vec<u8>) -> Result<usize, CoderFault>;
 
     /// Bytes of memory that are held from the first part to the last.
     fn memory(&self) -> usize;
 }
 
-/// Makes the parts of a body; none where the coding has none for it, and the incremental coder does it.
+/// Makes the parts of a body; `None` where the coding has none for it, and the incremental coder does it.
 pub type MakeParts = fn(&[u8], Level, &Arc<Pool>) -> Option<Box<dyn Parts>>;
 
 /// Bytes of a part, where the level leaves them: as many as a stream's turn.
 pub(super) const PART_BYTES: usize = 64 * 1024;
 
-/// The deflate family's, on our own coder, where that is the one for the body.
+/// The deflate family's parts, on our own coder, where that takes the body.
 pub(super) fn own(format: Format, body: &[u8], level: Level, pool: &Arc<Pool>) -> Option<Box<dyn Parts>> {
     let own = terse_deflate::for_zlib(level.0, body)?;
     Some(Box::new(Own { format, frame: Frame::new(format), level, own, other: None, pool: pool.clone() }))
@@ -34,9 +36,9 @@ struct Own {
     format: Format,
     frame: Frame,
     level: Level,
-    /// Our coder's level for that one.
+    /// Our coder's level for that level.
     own: u8,
-    /// Who does it instead, where the first part was none for our coder.
+    /// The coder that does it instead, where the first part was unfit for our coder.
     other: Option<Box<dyn Coder>>,
     pool: Arc<Pool>,
 }

@@ -1,7 +1,8 @@
 //! States of coders, kept for the next body.
 //!
-//! A new state of zlib-rs costs 53 µs and one of libdeflate 45 µs, mostly in fresh pages; one from here 7 µs and nothing. A worker has
-//! its own pool, so that its lock is free: only a coder that went to the offload queue takes from it or gives to it from elsewhere.
+//! A new state of zlib-rs costs 53 µs and a new state of libdeflate 45 µs, mostly in fresh pages; a state from here 7 µs and
+//! nothing. A worker has its own pool, so that its lock is free: only a coder that went to the offload queue takes from it or
+//! gives to it from elsewhere.
 //!
 //! At most [`MAX_IDLE`] states of each kind and level wait here, and those that were not needed from one [`Pool::trim`] to the next go.
 
@@ -14,7 +15,7 @@ use terse_deflate::{Encoder, Lists, Stock, Table};
 use zlib_rs::{Deflate, DeflateConfig};
 use zstd_safe::CCtx;
 
-/// How the deflate family's incremental coder is built.
+/// Parameters of the deflate family's incremental coder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tuning {
     /// `tune.zlib.windowsize`, 8 to 15.
@@ -30,7 +31,7 @@ impl Default for Tuning {
 }
 
 impl Tuning {
-    /// What `global` says.
+    /// Settings of `global`.
     pub fn of(process: &Process) -> Tuning {
         Tuning { window_bits: process.window_bits, memory_level: process.memory_level }
     }
@@ -108,7 +109,7 @@ impl Pool {
         }
     }
 
-    /// A state of libdeflate; none when there is no such level. Levels are 0 to 12.
+    /// A state of libdeflate; `None` when there is no such level. Levels are 0 to 12.
     pub(super) fn take_whole(&self, level: u8) -> Option<Compressor> {
         let kept = self.wholes.get(usize::from(level)).and_then(Shelf::take);
         kept.or_else(|| CompressionLvl::new(i32::from(level)).ok().map(Compressor::new))
@@ -125,7 +126,7 @@ impl Pool {
         }
     }
 
-    /// A state of zstd, with whatever parameters it had; none when there is no memory.
+    /// A state of zstd, with whatever parameters it had; `None` when there is no memory.
     pub(super) fn take_zstd(&self) -> Option<CCtx<'static>> {
         self.zstds.take().or_else(CCtx::try_create)
     }
@@ -147,7 +148,7 @@ impl Pool {
         self.brotlis.iter().for_each(Shelf::trim);
     }
 
-    /// A state of brotli; none when it cannot be so. Levels are 0 to 11.
+    /// A state of brotli; `None` when the library refuses it. Levels are 0 to 11.
     pub(super) fn take_brotli(&self, level: u8, config: EncoderConfig) -> Option<mbrotli::Compressor> {
         if let Some(mut state) = self.brotlis.get(usize::from(level)).and_then(Shelf::take)
             && state.reconfigure(config).is_ok()

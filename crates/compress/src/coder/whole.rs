@@ -14,9 +14,9 @@
 //!            libdeflate 10 40,195 (133)           31,746 (184)  7,725 (112)       51,721 (197)           179,347 (97)
 //! ```
 //!
-//! Our own coder ([`terse_deflate`]) takes levels 1 to 3 and 5 to 7 of texts, and 1 to 7 of what is none, if they are long enough for its
-//! tables to pay: texts in two thirds of libdeflate's time, archives and pictures in half. Measured in turns in one process, the best of
-//! many rounds:
+//! Our own coder ([`terse_deflate`]) takes levels 1 to 3 and 5 to 7 of texts, and 1 to 7 of other bodies, if they are long
+//! enough for its tables to pay: texts in two thirds of libdeflate's time, archives and pictures in half. Measured in turns
+//! in one process, the best of many rounds:
 //!
 //! ```text
 //!                        4 scripts of 131,882   alice29.txt 152,089   lcet10.txt 426,754   kennedy.xls   ptt5 513,216
@@ -31,10 +31,11 @@
 //!   level 6: ours 7, 8   169,975 (8.9)          54,095 (9.7)          143,784 (9.9)        195,984 (7)   54,526 (3.6)
 //! ```
 //!
-//! The second of two levels is for what is no text; at level 4 it is for nothing else, since texts are libdeflate's there. 38 headers, pages, tables and other texts of /usr, 40 KB to 1.3 MB each, come out at
-//! 0.987 of zlib's level 6, 7 of them larger by more than 0.05 %, one by 1.6 %; by libdeflate's 7 at 0.979, 2 of them larger. Parts of
-//! 48 KB of an image of /usr, by how well they can be coded (to 0.16, 0.28, 0.63 and 0.95 of their size): 0.997, 0.993, 1.002 and 1.002
-//! of zlib's size; by libdeflate's 7 0.992, 0.991, 0.996 and 0.998, in 1.2, 1.2, 1.4 and 4.6 times the time.
+//! The second of two levels is for bodies that are no text; at level 4 it is for nothing else, since texts are libdeflate's
+//! there. 38 headers, pages, tables and other texts of /usr, 40 KB to 1.3 MB each, come out at 0.987 of zlib's level 6, 7 of
+//! them larger by more than 0.05 %, one by 1.6 %; by libdeflate's 7 at 0.979, 2 of them larger. Parts of 48 KB of an image of
+//! /usr, by how well they can be coded (to 0.16, 0.28, 0.63 and 0.95 of their size): 0.997, 0.993, 1.002 and 1.002 of zlib's
+//! size; by libdeflate's 7 0.992, 0.991, 0.996 and 0.998, in 1.2, 1.2, 1.4 and 4.6 times the time.
 //!
 //! The benchmark's bitmap of 7.3 MB comes out of it at 218,220 (zlib's level 6 208,952, libdeflate's 7 209,050, which is taken): see
 //! [`terse_deflate::WORST`].
@@ -54,7 +55,7 @@
 //! takes 1.5 ns (libdeflate 4.0, igzip 2.2); of their first 8,000 bytes 2.7 (3.2, 2.2), 16,500 2.1 (3.9, 2.1), 32,000 1.8 (3.9, 2.0).
 //! Before it, one earlier place and ordinary branches were 0.95 of libdeflate's time at 7 % more bytes: the guesses were the cost.
 //!
-//! At levels 2 and 3 it takes texts from 16 KB on by the same way with a second look, of which `quick.rs` tells:
+//! At levels 2 and 3 it takes texts from 16 KB on by the same way with a second look, described in `quick.rs`:
 //!
 //! ```text
 //!                        4 scripts of 131,882   4 style sheets         4 pages               4 of JSON              2 of WebAssembly
@@ -66,10 +67,10 @@
 //!            libdeflate 1 160,457 (3.6)         106,802 (2.5)          57,899 (1.6)          133,005 (2.7)          130,787 (5.7)
 //! ```
 //!
-//! Where the machine has quicker code than libdeflate's ([`super::fast`]), that takes what is left.
+//! If the machine has quicker code than libdeflate's ([`super::fast`]), that takes the rest.
 //!
-//! Levels 10 to 12 take several times as long as zlib's 9 and 9 MB of memory; the first of them is for bodies that are made once more in
-//! idle time ([`crate::memory`]), the others win hardly anything beyond it.
+//! Levels 10 to 12 take several times as long as zlib's 9 and 9 MB of memory; the first of them is for bodies that are made
+//! once more in idle time ([`crate::memory`]), the others win hardly anything beyond it.
 
 use super::CoderFault;
 use super::fast;
@@ -77,14 +78,14 @@ use super::frame::{Format, Frame};
 use super::pool::Pool;
 use crate::coding::Level;
 
-/// The levels of libdeflate that stand for zlib's 0 to 9, and what idle time is for.
+/// The levels of libdeflate that stand for zlib's 0 to 9, and the level for idle time.
 const LEVELS: [u8; 11] = [0, 1, 2, 3, 5, 6, 7, 8, 9, 9, 10];
 
-/// Nanoseconds a byte on text, by zlib's level, for what is left to libdeflate: the most that a level takes.
+/// Nanoseconds a byte on text, by zlib's level, for bodies that are left to libdeflate: the most that a level takes.
 pub(super) const COST_NS: [u16; 11] = [1, 10, 15, 17, 20, 21, 22, 55, 66, 66, 200];
 
-/// The same for a body that our own coder's first two levels take: without AVX2, and rounded up. One in which nothing comes again, such as
-/// base64, takes more, up to 4.6; no sample of it is worth its time, since a body in place is a turn of its own.
+/// The same for a body that our own coder's first two levels take: without AVX2, and rounded up. A body without repetitions,
+/// such as base64, takes more, up to 4.6; no sample of it is worth its time, since a body in place is a turn of its own.
 pub(super) fn quick_cost_ns(level: Level, body: &[u8]) -> Option<u16> {
     match own_level(level, body) {
         Some(1) if terse_deflate::is_mostly_no_text(body) => Some(4),
@@ -94,8 +95,8 @@ pub(super) fn quick_cost_ns(level: Level, body: &[u8]) -> Option<u16> {
     }
 }
 
-/// The level of our own coder for a whole body, where that is the one for it. At level 4 texts are libdeflate's: its fifth leaves 2 to 4 % fewer
-/// bytes of 60 scripts, 15 style sheets and 34 of JSON than our third, in 0.91 to 0.99 of its time.
+/// The level of our own coder for a whole body, where that takes it. At level 4 texts are libdeflate's: its fifth leaves 2 to
+/// 4 % fewer bytes of 60 scripts, 15 style sheets and 34 of JSON than our third, in 0.91 to 0.99 of its time.
 fn own_level(level: Level, body: &[u8]) -> Option<u8> {
     terse_deflate::for_zlib(level.0, body).filter(|own| (level, *own) != (Level(4), 3))
 }

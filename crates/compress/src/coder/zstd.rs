@@ -16,12 +16,13 @@
 //! A stream's window is [`WINDOW_LOG`], or [`LONG_WINDOW_LOG`]: with the first a state takes a megabyte rather than the library's several, and bodies of the web are
 //! seldom larger. Whole bodies have a window of their size, which is below the 8 MB of RFC 9659 as long as they are.
 //!
-//! A stream whose server pauses can do without its state: the frame is ended, and what follows is another one, which decoders
-//! take for the same body (RFC 8878 section 3).
+//! A stream whose server pauses can do without its state: the frame is ended, and further bytes are another frame, which
+//! decoders take for the same body (RFC 8878 section 3).
 //!
-//! So it is with a stream that is to try less hard for a while ([`Coder::ease`]): the library takes another level within a frame only where it has
-//! threads of its own. A new frame does not see what came before: it is the lowest level at once, and the stream's own again when the brake
-//! has been off for [`CALM_PIECES`]. Of 3 MB of Rust the half at level 1 came out as by level 1 from the beginning, at a quarter of level 6's time.
+//! So it is with a stream that is to be eased for a while ([`Coder::ease`]): the library takes another level within a frame
+//! only where it has threads of its own. A new frame does not see the bytes before: it is the lowest level at once, and the
+//! stream's own again when the brake has been off for [`CALM_PIECES`]. Of 3 MB of Rust the half at level 1 came out as by
+//! level 1 from the beginning, at a quarter of level 6's time.
 
 use super::parts::{PART_BYTES, Parts};
 use super::pool::Pool;
@@ -52,21 +53,21 @@ const SHORT_PARTS_FROM: u8 = 13;
 /// A stream's window: 256 KB; 1 MB where the body is known to be longer, which leaves 1 % fewer bytes of a megabyte in 0.95 of the time.
 pub(super) const WINDOW_LOG: u32 = 18;
 const LONG_WINDOW_LOG: u32 = 20;
-/// What such a window takes more: the window, and a copy of it.
+/// Further bytes of such a window: the window, and a copy of it.
 const LONG_WINDOW_BYTES: usize = 2 * ((1 << LONG_WINDOW_LOG) - (1 << WINDOW_LOG));
 /// The first level whose tables are larger than such a window deserves.
 const LARGE_TABLES_FROM: u8 = 5;
 
-/// Whole bodies for which levels are tuned: those that the library has one row of parameters for, above 128 KB.
+/// Whole bodies for which levels are tuned: those for which the library has the same row of parameters, above 128 KB.
 const MIDDLE_BYTES: std::ops::RangeInclusive<usize> = 128 * 1024 + 1..=256 * 1024;
 
-/// What the library is told instead of its own parameters for a level.
+/// Parameters of the library instead of its own for a level.
 struct Tuned {
     level: Level,
     strategy: Strategy,
     hash_log: u32,
     chain_log: u32,
-    /// None where the strategy has no use for it.
+    /// `None` where the strategy has no use for it.
     search_log: Option<u32>,
 }
 
@@ -110,7 +111,7 @@ impl Tuned {
 
 /// The level that a stream is eased to.
 const LEAST_LEVEL: Level = Level(1);
-/// Pieces that come with the brake off before a stream goes back to its level: each change costs what the window held.
+/// Pieces that come with the brake off before a stream goes back to its level: each change costs the content of the window.
 const CALM_PIECES: u8 = 8;
 
 /// A raw block that is empty and the last: the end of a frame without a checksum (RFC 8878 section 3.1.1.2).
@@ -140,7 +141,7 @@ pub(super) fn parts(_: &[u8], level: Level, pool: &Arc<Pool>) -> Option<Box<dyn 
 
 struct Large {
     level: Level,
-    /// None before the first part and behind the last.
+    /// `None` before the first part and after the last.
     state: Option<CCtx<'static>>,
     pool: Arc<Pool>,
 }
@@ -187,7 +188,7 @@ struct Stream {
     window_log: u32,
     /// Pieces since the brake was last on.
     calm: u8,
-    /// None before the first byte, while the coder is light, and after the end.
+    /// `None` before the first byte, while the coder is light, and after the end.
     state: Option<CCtx<'static>>,
     /// Whether there is a frame whose state has gone, and whose end is still to be written.
     unended: bool,
@@ -264,7 +265,7 @@ impl Coder for Stream {
 }
 
 impl Stream {
-    /// Gives the state back; whether there was one.
+    /// Gives the state back; returns whether there was one.
     fn release(&mut self) -> bool {
         self.state.take().map(|state| self.pool.give_zstd(state)).is_some()
     }
@@ -311,7 +312,7 @@ pub(super) fn compress(state: &mut CCtx<'_>, input: &[u8], out: &mut Vec<u8>, fl
         let left = state.compress_stream2(&mut room, &mut source, directive);
         let given = room.pos();
         out.truncate(start + given);
-        // `left`: what waits inside, beyond what the directive allows to wait.
+        // `left`: bytes that wait inside, beyond those that the directive allows to wait.
         match left.map_err(|_| CoderFault)? {
             _ if flush == Flush::None && source.pos == input.len() => return Ok(()),
             0 if flush != Flush::None => return Ok(()),

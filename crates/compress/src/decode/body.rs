@@ -6,9 +6,9 @@
 //!        └── output: hand it on <─┘
 //! ```
 //!
-//! A bomb is a body that comes out larger than [`Limits`] allow. The ratio is judged once [`FREE_BYTES`] have come out: below,
-//! nobody is harmed by a page of blanks. Until then a body whose ratio is too high [is suspect](Decompressor::is_suspect), and whoever
-//! can still answer otherwise had better hold what has come out.
+//! A bomb is a body that comes out larger than [`Limits`] allow. The ratio is judged once [`FREE_BYTES`] have come out:
+//! below, a page of blanks harms no receiver. Until then a body whose ratio is too high [is
+//! suspect](Decompressor::is_suspect), and a caller that can still answer otherwise had better hold the output.
 
 use super::chain::Chain;
 use super::place::Place;
@@ -16,30 +16,30 @@ use super::policy::Plan;
 use super::{Flaw, Next};
 use std::rc::Rc;
 
-/// The most that comes out of one call.
+/// The most output of a single call.
 pub const PIECE_BYTES: usize = 64 * 1024;
 
-/// What may come out at any ratio.
+/// Output that is allowed at any ratio.
 pub const FREE_BYTES: u64 = 1 << 20;
 
-/// What a decoder is expected to hold; one with a larger window takes the rest when it knows.
+/// Expected memory of a decoder; a decoder with a larger window takes the rest when it knows.
 const STATE_BYTES: usize = 40 * 1024;
 
-/// The limits of one body.
+/// The limits of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Limits {
     /// Bytes that may come out; 0: any number.
     pub max_bytes: u64,
-    /// How many times more bytes may come out, or pass between decoders, than go in; 0: any number.
+    /// Largest ratio of output to input, also between decoders; 0: any ratio.
     pub max_ratio: u32,
-    /// Whether bytes behind the coded body's end are an error. They are dropped otherwise, as browsers do.
+    /// Whether bytes after the coded body's end are an error. They are dropped otherwise, as browsers do.
     pub strict: bool,
 }
 
 /// Why a body cannot be decoded any further.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fault {
-    /// What comes in is not what it should be.
+    /// The input is flawed.
     Flaw(Flaw),
     /// More comes out than [`Limits::max_ratio`] allows.
     Ratio,
@@ -66,16 +66,16 @@ impl Fault {
     }
 }
 
-/// How far a push has come.
+/// Progress of a push.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pushed {
     /// Bytes of the input that are done with.
     pub taken: usize,
-    /// Whether to push again, with what is left of the input, even if that is nothing: more is to come out.
+    /// Whether to push again, with the rest of the input, even if that is empty: more is to come out.
     pub more: bool,
 }
 
-/// The decoder of one body.
+/// The decoder of a body.
 pub struct Decompressor {
     plan: Plan,
     place: Rc<Place>,
@@ -90,14 +90,14 @@ pub struct Decompressor {
 }
 
 impl Decompressor {
-    /// A decoder for what was planned; none when there is no memory for it.
+    /// A decoder for the plan; `None` when there is no memory for it.
     pub fn new(plan: Plan, limits: Limits, place: &Rc<Place>) -> Option<Decompressor> {
         let codings = plan.codings().len();
         let expected = STATE_BYTES * codings;
         if !place.budget().take(expected) {
             return None;
         }
-        // From here on the budget gets back what it gave, whatever happens.
+        // From here on the budget gets back all that it gave, whatever happens.
         let mut new = Decompressor {
             plan,
             place: place.clone(),
@@ -134,18 +134,18 @@ impl Decompressor {
         Ok(Pushed { taken: progress.taken, more: progress.next == Next::Room || (self.ended && rest) })
     }
 
-    /// Says that the body has ended; all of it has to have been pushed.
+    /// Ends the body; all of it has to have been pushed.
     pub fn finish(&mut self) -> Result<(), Fault> {
-        // A body of no bytes is what some servers send for one that is empty.
+        // Some servers send a body of no bytes for an empty one.
         if self.bytes_in == 0 || self.chain.is_complete() { Ok(()) } else { Err(Fault::Flaw(Flaw::Truncated)) }
     }
 
-    /// What has come out and was not handed on.
+    /// Output that was not handed on.
     pub fn output(&self) -> &[u8] {
         &self.output
     }
 
-    /// Says that all of it was handed on.
+    /// Drops the output, all of which was handed on.
     pub fn clear_output(&mut self) {
         self.output.clear();
         if self.output.capacity() > 2 * PIECE_BYTES {
@@ -153,7 +153,7 @@ impl Decompressor {
         }
     }
 
-    /// Gives back what memory it can do without while nothing comes in.
+    /// Gives back the memory that it can do without while nothing comes in.
     pub fn relax(&mut self) {
         self.output.shrink_to_fit();
         self.release_to(self.chain.memory() + self.output.capacity());
@@ -164,7 +164,7 @@ impl Decompressor {
         self.exceeds_ratio() && self.chain.made() <= FREE_BYTES
     }
 
-    /// What is decoded.
+    /// The plan of the decoding.
     pub fn plan(&self) -> Plan {
         self.plan
     }
@@ -179,7 +179,7 @@ impl Decompressor {
         self.bytes_out
     }
 
-    /// What stands behind the end.
+    /// Handles bytes after the end.
     fn drop_rest(&mut self, input: &[u8]) -> Result<Pushed, Fault> {
         if self.limits.strict && !input.is_empty() {
             return Err(Fault::Flaw(Flaw::Trailing));
@@ -201,8 +201,8 @@ impl Decompressor {
         }
     }
 
-    /// Counts what is held by now. Windows are known, and allocated, only when their first bytes have come: of one push of one body
-    /// of a worker the budget hears afterwards.
+    /// Counts the memory that is held by now. Windows are known, and allocated, only when their first bytes have come: of a
+    /// single push of a body of a worker the budget hears afterwards.
     fn hold(&mut self) -> Result<(), Fault> {
         let needed = self.chain.memory() + self.output.capacity();
         let more = needed.saturating_sub(self.held);

@@ -6,7 +6,7 @@ use brotli::{Allocator, BrotliDecompressStream, BrotliResult, BrotliState, Slice
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Bytes of a state beside what it allocates.
+/// Bytes of a state beside its allocations.
 const STATE_BYTES: usize = size_of::<State>();
 
 type State = BrotliState<Counted, Counted, Counted>;

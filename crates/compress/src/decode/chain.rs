@@ -1,26 +1,26 @@
-//! Codings of one body, one inside the other: `Content-Encoding: gzip, br` is gzip inside br (RFC 9110 section 8.4).
+//! Codings of a body, each inside the next: `Content-Encoding: gzip, br` is gzip inside br (RFC 9110 section 8.4).
 
 use super::{Decoder, Flaw, Next, Progress};
 
-/// Decoders, the outermost first. What one makes is what the next takes.
+/// Decoders, the outermost first. The output of each is the input of the next.
 pub(super) struct Chain {
     links: Vec<Link>,
 }
 
 struct Link {
     decoder: Box<dyn Decoder>,
-    /// What the one before has made: `waiting[at..]` is still to be taken. Empty in the first link.
+    /// The output of the decoder before: `waiting[at..]` is still to be taken. Empty in the first link.
     waiting: Vec<u8>,
     at: usize,
     /// Bytes that it has made.
     made: u64,
-    /// Whether the one before has made bytes behind its end, which are part of nothing.
+    /// Whether the decoder before has made bytes after this decoder's end, which are part of nothing.
     trails: bool,
 }
 
-/// What one decoder makes for the next at a time.
+/// Output of a decoder for the next at a time.
 const LINK_BYTES: usize = 16 * 1024;
-/// How often a push turns from one decoder to the next before it says [`Next::Room`]: what makes nothing of much must not hold a
+/// Turns from a decoder to the next in a push before it returns [`Next::Room`]: much input without output must not hold a
 /// thread up.
 const MOST_TURNS: usize = 8;
 
@@ -29,7 +29,7 @@ impl Chain {
         Chain { links: decoders.map(|decoder| Link { decoder, waiting: Vec::new(), at: 0, made: 0, trails: false }).collect() }
     }
 
-    /// As [`Decoder::push`]; [`Next::Room`] may also mean that this was enough for one call.
+    /// As [`Decoder::push`]; [`Next::Room`] may also mean that the call has done enough.
     pub(super) fn push(&mut self, input: &[u8], out: &mut Vec<u8>, room: usize) -> Result<Progress, Flaw> {
         push(&mut self.links, input, out, room)
     }
@@ -39,7 +39,7 @@ impl Chain {
         self.links.iter().all(|link| link.decoder.is_complete())
     }
 
-    /// Whether something stood behind the end of an inner one.
+    /// Whether bytes came after the end of an inner coding.
     pub(super) fn trails(&self) -> bool {
         self.links.iter().any(|link| link.trails)
     }
@@ -77,7 +77,8 @@ fn push(links: &mut [Link], input: &[u8], out: &mut Vec<u8>, room: usize) -> Res
         if progress.next == Next::Room {
             return Ok(Progress { taken, next: Next::Room });
         }
-        // Behind the end of the inner one, the outer one's own end is still to come: it is looked for however the body is split.
+        // After the end of the inner coding, the outer one's own end is still to come: it is looked for however the body is
+        // split.
         last.trails |= last.at < last.waiting.len();
         last.waiting.clear();
         last.at = 0;

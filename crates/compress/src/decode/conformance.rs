@@ -1,5 +1,5 @@
-//! Every decoder, through the cases that all decoders pass ([`terse_trial`]), and what only incremental ones have: whatever way a body
-//! comes in, it comes out.
+//! Every decoder, through the cases that all decoders pass ([`terse_trial`]), and the case of incremental ones: however a
+//! body comes in, it comes out.
 
 use super::{Decoder, Flaw, Next, Progress, decoder};
 use crate::coder::{Engine, Flush, Pool, Tuning};
@@ -10,7 +10,7 @@ use terse_trial::bodies::mixed;
 use terse_trial::reader::{self, coded};
 use terse_trial::{Form, Reader};
 
-/// What is decoded.
+/// The forms that are decoded.
 const FORMS: &[(&str, Coding, Form)] = &[
     ("gzip", Coding::Gzip, Form::Gzip),
     ("zlib", Coding::Deflate, Form::Zlib),
@@ -19,7 +19,7 @@ const FORMS: &[(&str, Coding, Form)] = &[
     ("br", Coding::Brotli, Form::Brotli),
 ];
 
-/// Decodes pieces, with so much room at a time; how many bytes were taken, and how it ended.
+/// Decodes pieces, with so much room at a time; returns the output, the number of bytes taken, and the end.
 fn decode(decoder: &mut dyn Decoder, pieces: &[&[u8]], room: usize) -> (Vec<u8>, usize, Result<bool, Flaw>) {
     let (mut out, mut all) = (Vec::new(), 0);
     for piece in pieces {
@@ -71,7 +71,7 @@ impl Reader for Face {
         }
     }
 
-    /// What is no zlib stream is tried as a raw one.
+    /// A body that is no zlib stream is tried as a raw one.
     fn knows_noise(&self) -> bool {
         matches!(self.0, Form::Gzip | Form::ZstdFrames)
     }
@@ -166,7 +166,7 @@ fn other_formats_are_named() {
         (Coding::Zstd, b"<html>", Flaw::Format),
         // A window of 16 MB.
         (Coding::Zstd, b"\x28\xb5\x2f\xfd\x00\x70\x01\x00\x00", Flaw::Window),
-        // The same, as what has that length as a whole.
+        // The same, for a frame whose whole content has that length.
         (Coding::Zstd, b"\x28\xb5\x2f\xfd\xa0\x00\x00\x00\x01\x01\x00\x00", Flaw::Window),
         // A frame that names a dictionary.
         (Coding::Zstd, b"\x28\xb5\x2f\xfd\x01\x40\x07\x01\x00\x00", Flaw::Dictionary),

@@ -1,9 +1,9 @@
-//! What decoding has done: numbers for the statistics, written by many threads.
+//! Counters of decoding, for the statistics, written by many threads.
 
 use super::{Fault, Reason};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counters of one proxy, both directions.
+/// Counters of a proxy, both directions.
 #[derive(Default, Debug)]
 pub struct Counters {
     /// Requests' bodies.
@@ -12,7 +12,7 @@ pub struct Counters {
     pub response: Side,
 }
 
-/// Counters of one direction.
+/// Counters of a direction.
 #[derive(Debug)]
 pub struct Side {
     /// Bytes that went into decoders.
@@ -23,12 +23,12 @@ pub struct Side {
     pub decoded: AtomicU64,
     /// Of these those that came out larger than they may.
     pub bombs: AtomicU64,
-    /// Of these those that broke off for what was wrong with them, or for want of memory.
+    /// Of these, bodies that broke off for their flaws, or for want of memory.
     pub broken: AtomicU64,
     passed: [AtomicU64; Reason::ALL.len()],
 }
 
-/// What became of one message.
+/// Outcome of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// It was left as it was.
@@ -77,7 +77,7 @@ impl Default for Side {
 }
 
 impl Counters {
-    /// Adds what another one has counted, so that workers can count apart.
+    /// Adds the counts of another, so that workers can count apart.
     pub fn add(&self, other: &Counters) {
         for (sum, part) in self.all().zip(other.all()) {
             sum.fetch_add(part.load(Relaxed), Relaxed);
@@ -114,7 +114,7 @@ impl Side {
         }
     }
 
-    /// How many messages were left as they are for that reason.
+    /// Number of messages that were left as they are for that reason.
     pub fn passed(&self, reason: Reason) -> u64 {
         self.passed[reason as usize].load(Relaxed)
     }

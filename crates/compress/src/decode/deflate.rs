@@ -8,7 +8,7 @@ use super::{Decoder, Flaw, Next, Progress};
 use zlib_rs::adler32::adler32;
 
 const FIRST_CHECKSUM: u32 = 1;
-/// The bit of the second byte that says that a dictionary is wanted.
+/// The bit of the second byte that demands a dictionary.
 const DICTIONARY: u8 = 1 << 5;
 
 pub(super) struct Deflate {
@@ -26,10 +26,10 @@ pub(super) struct Deflate {
 enum At {
     /// The first two bytes.
     First,
-    /// A raw stream; so many of the first bytes have been decoded.
+    /// A raw stream; this number of the first bytes has been decoded.
     Raw(usize),
     Zlib,
-    /// The checksum behind a zlib stream.
+    /// The checksum after a zlib stream.
     Tail,
     Ended,
 }

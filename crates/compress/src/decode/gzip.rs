@@ -1,4 +1,4 @@
-//! gzip (RFC 1952): members one behind the other, their heads, checksums and lengths.
+//! gzip (RFC 1952): members in sequence, their heads, checksums and lengths.
 //!
 //! ```text
 //!          head          deflate's end        checksum, length
@@ -55,13 +55,13 @@ struct Head {
     flags: u8,
     /// Of all bytes so far; counted where a checksum will follow.
     checksum: u32,
-    /// What the two bytes of a number have come to.
+    /// The number that the two bytes make.
     number: u16,
     /// Bytes of the field that are missing.
     missing: usize,
 }
 
-/// What the next byte of a head belongs to.
+/// The field that the next byte of a head belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Field {
     /// Magic, method, flags, time, hint, system: ten bytes.
@@ -88,12 +88,12 @@ impl Gzip {
         }
     }
 
-    /// Reads the head's bytes at the front of the input; says how many they are.
+    /// Parses the head's bytes at the front of the input; returns their number.
     fn read_head(&mut self, input: &[u8]) -> Result<usize, Flaw> {
         for (i, &byte) in input.iter().enumerate() {
             let done = match self.head.take(byte) {
                 Ok(done) => done,
-                // Behind a member, what does not begin as one is no part of the body.
+                // After a member, bytes that do not begin as a member are no part of the body.
                 Err(Flaw::Format) if self.members > 0 && self.head.bytes <= MAGIC.len() => {
                     self.at = At::Ended;
                     return Ok(i);
@@ -109,7 +109,7 @@ impl Gzip {
         Ok(input.len())
     }
 
-    /// Reads the tail's bytes at the front of the input; says how many they are.
+    /// Parses the tail's bytes at the front of the input; returns their number.
     fn read_tail(&mut self, input: &[u8]) -> Result<usize, Flaw> {
         let room = &mut self.tail[self.tail_bytes..];
         let n = room.len().min(input.len());
@@ -130,7 +130,7 @@ impl Gzip {
         Ok(n)
     }
 
-    /// Skips padding behind a member; says how much of it there is.
+    /// Skips padding after a member; returns its length.
     fn skip_padding(&mut self, input: &[u8]) -> usize {
         match input.iter().position(|&byte| byte != 0) {
             None => input.len(),
@@ -196,7 +196,7 @@ impl Head {
         if self.bytes > MAX_HEAD_BYTES {
             return Err(Flaw::Head);
         }
-        // The flags are known with the fourth byte; those before it have nothing to say.
+        // The flags are known with the fourth byte; those before it have no checksum.
         if self.field != Field::Checksum {
             self.checksum = crc32(self.checksum, &[byte]);
         }
@@ -228,7 +228,7 @@ impl Head {
         Ok(self.bytes == 10)
     }
 
-    /// Takes one of a number's two bytes, the lower first; true with the second.
+    /// Takes a byte of a number's two, the lower first; true with the second.
     fn take_number(&mut self, byte: u8) -> bool {
         self.missing += 1;
         if self.missing == 1 {

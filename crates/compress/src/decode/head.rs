@@ -1,11 +1,11 @@
-//! What decoding does to heads.
+//! Edits of heads for decoding.
 //!
-//! A decoded response loses what it was coded with from Content-Encoding, and what speaks of the coded bytes: Content-Length,
-//! Accept-Ranges, Content-MD5, the digests. Its ETag becomes weak (RFC 9110 section 8.8.3): so a conforming client never joins parts of
-//! it with parts of the coded one. Vary is kept right on each coded response that is decoded for some.
+//! A decoded response loses the undone codings from Content-Encoding, and the fields about the coded bytes: Content-Length,
+//! Accept-Ranges, Content-MD5, the digests. Its ETag becomes weak (RFC 9110 section 8.8.3): so a conforming client never
+//! joins parts of it with parts of the coded one. Vary is kept right on each coded response that is decoded for some.
 //!
-//! Others speak of decoded ones too: a 304 names the tag that the client has been given, and a 206 that is still coded must not offer
-//! Last-Modified as the only thing to join parts by. See [`crate::range`].
+//! Other responses concern decoded ones, too: a 304 names the tag that the client has been given, and a 206 that is still
+//! coded must not offer Last-Modified as the only validator to join parts by. See [`crate::range`].
 
 use super::policy::{Ask, Decision, Plan};
 use super::reason::Reason;
@@ -17,11 +17,12 @@ use crate::policy::codings;
 use crate::range::EtagMode;
 use terse_message::{BodyLength, Fields, Known, Request, Response, list};
 
-/// Asks the server for the codings of `decompression accept`, beside what the client takes. To be called after [`super::policy::ask`],
-/// and after `compression offload` has taken the field away.
+/// Asks the server for the codings of `decompression accept`, beside those that the client takes. To be called after
+/// [`super::policy::ask`], and after `compression offload` has taken the field away.
 pub fn widen(request: &mut Request, ask: &Ask, settings: &Effective<'_>) {
     let wanted = settings.accepted_codings();
-    // A part of a coded body would be of no use, and a 304 about one, that a tag of the server's names, would be a wrong one.
+    // A part of a coded body would be of no use, and a 304 for a coded body, which a tag of the server's names, would be
+    // wrong.
     let names_servers = Tags::of(ask.if_none_match.as_deref().unwrap_or_default()).any(|tag| tag.marked().is_none());
     let can_decode = ask.allows() && !names_servers && !request.fields.has(Known::Range) && !request.fields.has(Known::Upgrade);
     if wanted.is_empty() || !can_decode || wanted.iter().all(|coding| ask.admission.admits(*coding)) {
@@ -44,7 +45,7 @@ pub fn widen(request: &mut Request, ask: &Ask, settings: &Effective<'_>) {
     request.fields.set(Known::AcceptEncoding.name().as_bytes(), &value);
 }
 
-/// Edits a response's head as was decided. `mode` is what becomes of tags.
+/// Edits a response's head as was decided. `mode`: the treatment of tags.
 pub fn apply(response: &mut Response, ask: &Ask, decision: &Decision, mode: EtagMode) {
     match decision {
         Decision::Decode(plan) => {
@@ -78,7 +79,7 @@ pub fn apply_request(request: &mut Request, plan: Plan) {
     }
 }
 
-/// What holds for a decoded message of either direction.
+/// The edits of a decoded message of either direction.
 fn decode(fields: &mut Fields, plan: Plan) {
     let kept: Vec<&[u8]> = codings(fields).take(plan.keep).collect();
     let kept = kept.join(&b", "[..]);
@@ -90,7 +91,7 @@ fn decode(fields: &mut Fields, plan: Plan) {
     drop_digests(fields);
 }
 
-/// Gives the tag of what is left when a coding is undone. What is no tag names nothing, and goes.
+/// Renames the tag to that of the rest when a coding is undone. A malformed tag names nothing, and goes.
 fn rename(fields: &mut Fields, kept: Coding, mode: EtagMode) {
     let name = Known::Etag.name().as_bytes();
     let places: Vec<usize> = fields.positions(name).rev().collect();

@@ -1,4 +1,4 @@
-//! The configuration's words for decoding. HAProxy has none; they stand where `compression` stands.
+//! The configuration's keywords for decoding. HAProxy has none; they stand where `compression` stands.
 
 use super::settings::{Decompression, Responses};
 use crate::coding::{CODINGS, Coding};
@@ -94,7 +94,7 @@ fn codings(args: &mut Args<'_>) -> Result<Vec<Coding>, Fault> {
     }
 }
 
-/// What can be named. `deflate` stands for both of its forms.
+/// The codings that can be named. `deflate` stands for both of its forms.
 const DECODED: [Coding; 4] = [Coding::Gzip, Coding::Deflate, Coding::Zstd, Coding::Brotli];
 
 fn max_size(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {

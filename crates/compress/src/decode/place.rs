@@ -1,7 +1,8 @@
-//! What the decoders of a worker share: the memory that they count against, and states that wait for the next body.
+//! State that the decoders of a worker share: the memory that they count against, and states that wait for the next body.
 //!
-//! A state for deflate costs 40 KB of fresh pages, one of zstd 160 KB. It stays on its worker's thread, so there is no lock. At most
-//! [`MAX_IDLE`] of each coding wait here, none that has grown for a large window, and none that [`Place::trim`] finds unneeded.
+//! A state for deflate costs 40 KB of fresh pages, a state of zstd 160 KB. It stays on its worker's thread, so there is no
+//! lock. At most [`MAX_IDLE`] of each coding wait here, none that has grown for a large window, and none that [`Place::trim`]
+//! finds unneeded.
 
 use super::{Decoder, decoder};
 use crate::budget::Budget;
@@ -32,7 +33,7 @@ impl Place {
         &*self.budget
     }
 
-    /// A decoder at the beginning of a body; none when there is no memory for it, and for `identity`.
+    /// A decoder at the beginning of a body; `None` when there is no memory for it, and for `identity`.
     pub(super) fn take(&self, coding: Coding) -> Option<Box<dyn Decoder>> {
         self.idle[coding as usize].borrow_mut().take().or_else(|| decoder(coding))
     }

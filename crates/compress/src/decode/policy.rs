@@ -14,7 +14,7 @@ pub const MAX_CODINGS: usize = 3;
 /// Codings of one message that are read.
 const MAX_MEMBERS: usize = 8;
 
-/// What to undo.
+/// The codings to undo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// The outermost first; `count` of them.
@@ -22,7 +22,7 @@ pub struct Plan {
     count: usize,
     /// Members of Content-Encoding that stay, from the first on.
     pub(super) keep: usize,
-    /// The last of them; `identity` where none stays.
+    /// The last of the kept codings; `identity` where none stays.
     pub(super) kept: Coding,
 }
 
@@ -33,31 +33,32 @@ impl Plan {
     }
 }
 
-/// What becomes of a body.
+/// The decision about a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decision {
     /// It is decoded. An answer to HEAD has no body, but its head is that of the decoded one.
     Decode(Plan),
     /// It stays as it is.
     Pass(Reason),
-    /// It must not reach the client: it is a part that the client asked for in order to join it with what it has, which may be decoded,
-    /// and it is coded. The whole is asked for instead.
+    /// It must not reach the client: it is a part that the client asked for in order to join it with its own bytes, which may
+    /// be decoded, and it is coded. The whole is asked for instead.
     Refuse,
 }
 
-/// What is kept of a request for the decision about its response; the request itself may be edited or gone by then.
+/// Facts of a request for the decision about its response; the request itself may be edited or gone by then.
 #[derive(Clone, Debug)]
 pub struct Ask {
     pub(super) admission: Admission,
     pub(super) method: Method,
     no_transform: bool,
-    /// Whether it asks for a part to join with what its client may have been sent decoded.
+    /// Whether it asks for a part to join with bytes that its client may have got decoded.
     pub(crate) joins: bool,
     /// If-None-Match as the client sent it.
     pub(super) if_none_match: Option<Box<[u8]>>,
 }
 
-/// Reads a request before it is edited for the server, when frontend and backend are known; nothing where no response is decoded.
+/// Reads a request before it is edited for the server, when frontend and backend are known; `None` where no response is
+/// decoded.
 pub fn ask(request: &Request, settings: &Effective<'_>) -> Option<Box<Ask>> {
     if settings.responses() == Responses::Off {
         return None;
@@ -77,7 +78,7 @@ pub fn ask(request: &Request, settings: &Effective<'_>) -> Option<Box<Ask>> {
 }
 
 impl Ask {
-    /// Whether the client can use what is left in that coding.
+    /// Whether the client can use the rest in that coding.
     pub(crate) fn takes(&self, coding: Coding) -> bool {
         coding.is_identity() || self.admission.admits(coding)
     }
@@ -120,7 +121,7 @@ pub fn decide(ask: &Ask, response: &Response, memory_full: bool) -> Decision {
     }
 }
 
-/// Judges a request's body; nothing where none is decoded.
+/// Judges a request's body; `None` where none is decoded.
 pub fn decide_request(request: &Request, memory_full: bool, settings: &Effective<'_>) -> Option<Decision> {
     let unwanted = settings.request_codings();
     if unwanted.is_empty() {
@@ -150,7 +151,7 @@ fn judge_request(request: &Request, memory_full: bool, unwanted: &[Coding]) -> R
     members.undo(keep)
 }
 
-/// What both directions judge alike.
+/// The common rules of both directions.
 fn judge(fields: &Fields, memory_full: bool, no_transform: Reason) -> Result<(), Reason> {
     if forbids_transform(fields) {
         Err(no_transform)
@@ -163,8 +164,8 @@ fn judge(fields: &Fields, memory_full: bool, no_transform: Reason) -> Result<(),
     }
 }
 
-/// Whether to decode a response that its client would take, because compression would code it in a way that the client likes better
-/// (`decompression response recode`): what to undo. `offer` is that of the same request.
+/// Whether to decode a response that its client would take, because compression would code it in a way that the client likes
+/// better (`decompression response recode`); returns the codings to undo. `offer` is that of the same request.
 pub fn recode(
     ask: &Ask,
     offer: &crate::Offer,
@@ -184,7 +185,7 @@ pub fn recode(
     (!matches!(verdict.decision, crate::Decision::Pass(_))).then_some(plan)
 }
 
-/// The members of Content-Encoding that a message's fields name, `identity` left out: those that codings are known for.
+/// The members of Content-Encoding that a message's fields name, without `identity`: those with known codings.
 struct Members {
     codings: [Option<Coding>; MAX_MEMBERS],
     count: usize,

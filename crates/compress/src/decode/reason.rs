@@ -3,12 +3,12 @@
 use crate::named::named;
 
 named! {
-    /// Why a body was not decoded although the configuration asks for it. One for every single case, for the log, a sample fetch
-    /// and a metric.
+    /// Reason why a body was not decoded although the configuration asks for it. There is a reason for every single case, for
+    /// the log, a sample fetch and a metric.
     Reason {
         /// No Content-Encoding is there.
         NotCoded = "not-coded",
-        /// The client takes the coding; of a request, it is none of those that are to be decoded.
+        /// The client takes the coding; of a request, it is not among those that are to be decoded.
         Accepted = "accepted",
         /// A coding that terse does not know.
         UnknownCoding = "unknown-coding",
@@ -18,7 +18,7 @@ named! {
         NoBody = "no-body",
         /// A part of a body: 206, or Content-Range.
         Partial = "partial",
-        /// A tunnel: 101, a successful CONNECT, or a request for one.
+        /// A tunnel: 101, a successful CONNECT, or a request for a tunnel.
         Upgrade = "upgrade",
         /// `Cache-Control: no-transform` of the message itself (RFC 9110 section 7.7).
         NoTransform = "no-transform",

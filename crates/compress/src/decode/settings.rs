@@ -1,31 +1,32 @@
-//! What the configuration says about decoding: one [`Decompression`] a section, joined for a request as [`Effective`].
+//! The configuration of decoding: a [`Decompression`] for each section, joined for a request as [`Effective`].
 //!
-//! A request passes a frontend and a backend, and both may say `decompression`. The backend's word goes first, setting by setting.
+//! A request passes a frontend and a backend, and both may set `decompression`. The backend's setting goes first, setting by
+//! setting.
 
 use super::body::Limits;
 use crate::coding::Coding;
 use terse_config::Setting;
 
-/// How many times more bytes may come out than go in, without a line.
+/// Largest ratio of output to input, without a line.
 ///
-/// Twice what Envoy allows, and what httpd does. What is decoded in earnest stays below: pages come to 3 to 6, lines of logs to 13 with
-/// gzip and 58 with zstd's level 19, and a bitmap of 7.3 MB, the barest of the bodies that terse is measured with, to 40 with gzip and 58
-/// with br at its best. Bombs are near deflate's own limit of 1032, or far beyond it. What is smaller than
+/// Twice what Envoy allows, and what httpd does. Ordinary bodies stay below: pages come to 3 to 6, lines of logs to 13 with
+/// gzip and 58 with zstd's level 19, and a bitmap of 7.3 MB, the barest of the bodies that terse is measured with, to 40 with
+/// gzip and 58 with br at its best. Bombs are near deflate's own limit of 1032, or far beyond it. Output below
 /// [`super::body::FREE_BYTES`] has no limit.
 pub const DEFAULT_MAX_RATIO: u32 = 200;
 
-/// How large a request's body may come out, without a line: more than servers commonly take. Anybody can send requests; responses come
-/// from servers that somebody chose, and have no limit without a line.
+/// Limit of a request body's decoded size, without a line: more than servers commonly take. Any client can send requests;
+/// responses come from configured servers, and have no limit without a line.
 pub const DEFAULT_REQUEST_MAX_BYTES: u64 = 128 << 20;
 
-/// What one section says about decoding.
+/// Settings of a section for decoding.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Decompression {
     /// `response on|off|recode`.
     pub response: Option<Responses>,
-    /// `request <coding>...|off`: what servers cannot take; empty: they take all.
+    /// `request <coding>...|off`: codings that servers cannot take; empty: they take all.
     pub request: Option<Vec<Coding>>,
-    /// `accept <coding>...|off`: what servers may send whatever the client takes.
+    /// `accept <coding>...|off`: codings that servers may send whatever the client takes.
     pub accept: Option<Vec<Coding>>,
     /// `max-size`, `max-size-res`: bytes of a response; 0: any number.
     pub response_max_bytes: Option<u64>,
@@ -38,12 +39,12 @@ pub struct Decompression {
 /// Which responses are decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Responses {
-    /// None.
+    /// No response.
     #[default]
     Off,
-    /// Those whose client cannot take them.
+    /// Responses whose client cannot take them.
     On,
-    /// Those too that compression would then code in a way that their client likes better.
+    /// Also responses that compression would then code in a way that their client likes better.
     Recode,
 }
 
@@ -53,7 +54,7 @@ impl Setting for Decompression {
     }
 }
 
-/// What holds for one request: the words of its frontend and its backend.
+/// The settings for a request: of its frontend and its backend.
 #[derive(Clone, Copy, Debug)]
 pub struct Effective<'a> {
     front: Option<&'a Decompression>,

@@ -1,5 +1,5 @@
-//! zstd (RFC 8878), by its reference library: frames one behind the other, skippable ones among them, with windows of up to 8 MB
-//! (RFC 9659).
+//! zstd (RFC 8878), by its reference library: frames in sequence, skippable ones among them, with windows of up to 8 MB (RFC
+//! 9659).
 
 use super::{Decoder, Flaw, Next, Piece, Progress};
 use zstd_safe::zstd_sys::ZSTD_ErrorCode;
@@ -7,7 +7,7 @@ use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
 /// The largest window: 8 MB, as a power of two.
 const MAX_WINDOW_LOG: u32 = 23;
-/// A frame begins with so many bytes that tell that it is one.
+/// Bytes at the begin of a frame that identify it.
 const MAGIC_BYTES: usize = 4;
 
 pub(super) struct Zstd {
@@ -43,8 +43,8 @@ impl Decoder for Zstd {
             if start >= limit {
                 return Ok(Progress { taken, next: Next::Room });
             }
-            // A frame's first byte comes alone. The library judges a frame that it gets as a whole by other rules (no limit of its
-            // window, another look at its length), and what a body is must not hang on how it is split.
+            // A frame's first byte comes alone. The library judges a frame that it gets as a whole by other rules (no limit
+            // of its window, another look at its length), and the verdict on a body must not depend on how it is split.
             let (rest, piece) = if begins { (&rest[..1], 0) } else { (rest, pieces.next(limit - start)) };
             out.resize(start + piece, 0);
             let (mut source, mut target) = (InBuffer::around(rest), OutBuffer::around(&mut out[start..]));
@@ -52,7 +52,7 @@ impl Decoder for Zstd {
             let (took, gave) = (source.pos, target.pos());
             out.truncate(start + gave);
             match wanted {
-                // Behind a frame, what does not begin as one is no part of the body.
+                // After a frame, bytes that do not begin as a frame are no part of the body.
                 Err(code) if self.frames > 0 && self.taken < MAGIC_BYTES && flaw(code) == Flaw::Format => self.ended = true,
                 Err(code) => return Err(flaw(code)),
                 Ok(0) => {

@@ -206,5 +206,5 @@ const MAX_JOBS: i64 = 256;
 /// A machine has fewer.
 const MAX_DEVICE: i64 = 255;
 
-/// What takes longer is no help to anybody's response.
+/// A longer time is no help to any response.
 const MAX_SECONDS: u64 = 3600;

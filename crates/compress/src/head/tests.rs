@@ -88,7 +88,7 @@ fn vary_is_for_what_varies() {
     }
 }
 
-/// Under `http-conformance haproxy` that is what is compressed, and nothing else.
+/// Under `http-conformance haproxy` it is for compressed responses only.
 #[test]
 fn vary_is_for_what_is_compressed() {
     for (ask, answer, is_told) in [
@@ -155,7 +155,7 @@ fn a_304_speaks_of_what_the_client_has() {
         let (head, _) = sent(setup, &ask, &format!("304\nETag: {answer}\nRepr-Digest: y\nContent-Length: 5"));
         assert_eq!(head, format!("ETag: {tag}{VARY}"), "{asked} | {answer}");
     }
-    // Who names no tag is told that of GET's 200.
+    // A client that names no tag gets that of GET's 200.
     let dated = "GET /\nAccept-Encoding: br\nIf-Modified-Since: x";
     assert_eq!(sent(&suffix, dated, "304\nETag: \"x\"").0, format!("ETag: W/\"x;terse=br\"{VARY}"));
     assert_eq!(
@@ -186,7 +186,7 @@ fn a_part_has_no_date_to_be_joined_by() {
     let setup = Setup::new("compression algo gzip\ncompression type text/\ncompression minsize-res 10");
     for (answer, kept) in [
         ("206\nContent-Type: text/plain\nLast-Modified: x", false),
-        // Its 200 has no type either, and is not compressed: but for If-Range it would be told (RFC 9110 section 15.3.7).
+        // Its 200 has no type either, and is not compressed: without If-Range it would have one (RFC 9110 section 15.3.7).
         ("206\nLast-Modified: x", true),
         ("206\nContent-Type: multipart/byteranges; boundary=x\nLast-Modified: x", false),
         ("206\nContent-Type: text/plain\nETag: W/\"1\"\nLast-Modified: x", false),

@@ -1,9 +1,9 @@
 //! Better forms of bodies that are asked for often, made when there is nothing else to do.
 //!
-//! One thread, as far behind all others as the system lets a thread stand. It is not the offload queue's: a body is compressed in one
-//! piece, which takes up to [`MOST_NS`] at these levels, and whoever came behind it would wait for so long. A worker hands over a body
-//! that it has in hand, only when it is mostly idle itself; at most [`WAITING`] of them wait, and what does not fit is offered again
-//! after some more hits.
+//! A single thread, at the lowest priority that the system has. It is not the offload queue's: a body is compressed in a
+//! single piece, which takes up to [`MOST_NS`] at these levels, and jobs after it would wait for so long. A worker hands over
+//! a body that it has in hand, only when it is mostly idle itself; at most [`WAITING`] of them wait, and a body that does not
+//! fit is offered again after some more hits.
 
 use super::{Form, Memory, Name};
 use crate::budget::Budget;
@@ -24,10 +24,10 @@ pub struct Raiser {
 /// Bodies that may wait for it.
 const WAITING: usize = 4;
 
-/// The most that a body may take, as far as it can be told beforehand, in nanoseconds.
+/// The most expected time of a body, in nanoseconds.
 const MOST_NS: u64 = 500_000_000;
 
-/// How far the thread stands back: as far as there is.
+/// Niceness of the thread: the highest.
 const NICE: u8 = 19;
 
 impl Raiser {
@@ -37,7 +37,7 @@ impl Raiser {
     /// The system has no thread to give.
     pub fn start(queue: Option<Arc<Queue>>) -> std::io::Result<Raiser> {
         let (give, take) = sync_channel(WAITING);
-        // Nobody waits for its end: it holds nothing but memory, and a body may take it half a second.
+        // Its end is not waited for: it holds nothing but memory, and a body may take it half a second.
         std::thread::Builder::new().name("terse-raise".into()).spawn(move || {
             stand_back(NICE);
             serve(&take, queue.as_deref());
@@ -54,7 +54,7 @@ impl Raiser {
 
     /// Hands over a body, if there is room for it.
     pub(crate) fn offer(&self, raise: Raise) {
-        // What does not fit ends here, and says so to the memory.
+        // A body that does not fit ends here, and reports so to the memory.
         let _ = self.give.try_send(raise);
     }
 }
@@ -71,14 +71,14 @@ fn best(coding: Coding) -> Level {
     })
 }
 
-/// A body that could do with a better form. Whatever becomes of it, the memory is told.
+/// A body that could do with a better form. Whatever the outcome, it is reported to the memory.
 pub(crate) struct Raise {
     memory: Arc<Memory>,
     name: Name,
     coding: Coding,
     level: Level,
     body: Vec<u8>,
-    /// What the body's memory counts against, and how much of it.
+    /// The budget that the body's memory counts against, and the counted bytes.
     budget: Arc<dyn Budget>,
     held: usize,
     better: Option<Form>,
@@ -103,7 +103,7 @@ impl Raise {
         let mut out = Vec::new();
         let code = || (Engine::of(self.coding).whole)(&self.body, self.level, &pool, &mut out);
         if spent::timed(self.coding, Site::Idle, code).0.is_ok() {
-            // What a hit of it spares is what the form before took: nobody would have waited for this one.
+            // A hit of it saves the time of the form before: no client would have waited for this form.
             self.better = Some(Form { coding: self.coding, level: self.level, bytes: out.into(), cost_ns: 0 });
         }
     }

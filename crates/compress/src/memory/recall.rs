@@ -1,9 +1,9 @@
-//! What the memory did for a response.
+//! Result of the memory for a response.
 
 use crate::named::named;
 
 named! {
-    /// What the memory did for a compressed response: for the log, a sample fetch and a metric.
+    /// Result of the memory for a compressed response: for the log, a sample fetch and a metric.
     Recall {
         /// The compressed form was there.
         Hit = "hit",
@@ -15,7 +15,7 @@ named! {
         Full = "full",
         /// The body was not held as a whole: it paused, or it is larger than `compression collect`.
         Stream = "stream",
-        /// The response is one user's own.
+        /// The response is for a single user.
         Private = "private",
         /// `compression memory off`.
         Off = "off",

@@ -1,4 +1,4 @@
-//! One body's dealings with the memory: named while it comes, looked for when it is whole, kept when it was compressed.
+//! A body and the memory: named while it comes, looked up when it is whole, kept when it was compressed.
 
 use super::{Form, Look, Memory, Name, Naming, Owner, Raise, Raiser, Recall};
 use crate::budget::Budget;
@@ -6,13 +6,13 @@ use crate::coding::{Coding, Level};
 use crate::policy::Plan;
 use std::sync::Arc;
 
-/// How a body is remembered.
+/// Handle of the memory for a body.
 pub struct Remembrance {
     memory: Arc<Memory>,
     naming: Naming,
     /// The least level that will do.
     least: Level,
-    /// Who tries for better forms, and the most that may be tried for.
+    /// The recompressor, and the highest level that may be tried.
     raiser: Option<(Arc<Raiser>, Level)>,
     /// The name to keep its form by.
     name: Option<Name>,
@@ -21,13 +21,13 @@ pub struct Remembrance {
     recall: Recall,
 }
 
-/// A form that was there, and whether somebody should try for a better one.
+/// A form that was there, and whether a better form should be tried for.
 pub(crate) struct Found {
     pub(crate) form: Form,
     pub(crate) popular: Option<Popular>,
 }
 
-/// A body that is asked for often. It has been promised to somebody: one of the calls must follow.
+/// A body that is asked for often. A better form has been promised: one of the calls must follow.
 pub(crate) struct Popular {
     memory: Arc<Memory>,
     raiser: Arc<Raiser>,
@@ -62,12 +62,12 @@ impl Remembrance {
         Remembrance { raiser: Some((raiser, most)), ..self }
     }
 
-    /// What the memory did.
+    /// Result of the memory.
     pub fn recall(&self) -> Recall {
         self.recall
     }
 
-    /// So much of the body is there, and more may come.
+    /// Takes note that so much of the body is there, and more may come.
     pub(crate) fn see(&mut self, body: &[u8]) {
         self.naming.see(body);
     }
@@ -116,7 +116,7 @@ impl Remembrance {
 }
 
 impl Popular {
-    /// Nobody tries.
+    /// Ends the promise without a try.
     pub(crate) fn decline(self) {
         self.memory.raise(&self.name, self.coding, None);
     }

@@ -1,8 +1,9 @@
 //! A part of the memory: bodies by their names, within a bound of bytes.
 //!
-//! Who comes when there is no room must be asked for more often than who goes. Who might go is found by looking at a few at random:
-//! of [`SAMPLE`] the one that is asked for least, and of equals the one whose last use is longest ago. So there is no list to keep in
-//! order at each hit, and a flood of bodies that come once or twice pushes out nothing that is hot.
+//! A body that comes when there is no room must be asked for more often than the body that goes. Candidates to go are found
+//! by looking at a few at random: of [`SAMPLE`] the body that is asked for least, and of equals that whose last use is
+//! longest ago. So there is no list to keep in order at each hit, and a flood of bodies that come once or twice pushes out
+//! nothing that is hot.
 
 use super::sketch::Sketch;
 use super::{Form, Name};
@@ -29,20 +30,20 @@ struct Entry {
     used_at: u64,
 }
 
-/// A form, and what happens to it.
+/// A form, and its state.
 pub(super) struct Kept {
     pub(super) form: Form,
     /// Hits since it was kept at its level.
     pub(super) hits: u32,
-    /// Whether somebody tries a higher level.
+    /// Whether a higher level is being tried.
     pub(super) raising: bool,
 }
 
-/// What an entry takes beside its forms' bytes, and each form.
+/// Bytes that an entry takes beside its forms, and each form.
 pub(super) const ENTRY_BYTES: usize = 160;
 pub(super) const FORM_BYTES: usize = 64;
 
-/// Entries that are looked at to find the one that goes.
+/// Entries that are looked at to find the entry that goes.
 const SAMPLE: usize = 8;
 
 /// Room of a body on average, as far as the sketch's size depends on it.
@@ -60,7 +61,7 @@ impl Shard {
         }
     }
 
-    /// Counts a name; says whether it had been seen before.
+    /// Counts a name; returns whether it had been seen before.
     pub(super) fn see(&mut self, name: &Name) -> bool {
         self.turn = self.turn.wrapping_add(1);
         self.sketch.count(name) > 1
@@ -73,8 +74,8 @@ impl Shard {
         entry.forms.iter_mut().find(|kept| kept.form.coding == coding)
     }
 
-    /// Keeps a form in the place of the one of its coding, if there is room or can be made; says whether it did, and how many entries
-    /// went.
+    /// Keeps a form in the place of that of its coding, if there is room or can be made; returns whether it did, and the
+    /// number of evicted entries.
     pub(super) fn keep(&mut self, name: &Name, form: Form) -> (bool, usize) {
         let mut entry = self.remove(name).unwrap_or_else(|| Entry { name: *name, forms: Vec::new(), used_at: self.turn });
         let coding = form.coding;
@@ -117,7 +118,8 @@ impl Shard {
         Some(entry)
     }
 
-    /// Lets those go that are asked for less than `name`, until there is room; says whether there is, and how many went.
+    /// Evicts entries that are asked for less than `name`, until there is room; returns whether there is, and the number of
+    /// evicted entries.
     fn make_room(&mut self, bytes: usize, name: &Name) -> (bool, usize) {
         let worth = self.sketch.estimate(name);
         let mut gone = 0;
@@ -153,7 +155,7 @@ fn mix(turn: u64) -> u64 {
     z ^ z >> 27
 }
 
-/// A name is a hash with a key that nobody knows: its first word is as good as any hash of it.
+/// A name is a hash with a secret key: its first word is as good as any hash of it.
 #[derive(Default)]
 pub(super) struct NameHasher(u64);
 
@@ -163,7 +165,7 @@ impl Hasher for NameHasher {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        // Not called: a name hashes itself as one word.
+        // Not called: a name hashes itself as a single word.
         bytes.iter().for_each(|&byte| self.0 = self.0.rotate_left(8) ^ u64::from(byte));
     }
 

@@ -1,17 +1,18 @@
-//! How often bodies were asked for, roughly and in little space: a count-min sketch that forgets, behind a door.
+//! Estimated frequency of requests for bodies, in little space: a count-min sketch with decay, after a doorkeeper.
 //!
-//! A name that comes for the first time only sets its bits in the door, a Bloom filter; from the second time on it counts, in one
-//! column of each of four rows, and the least of the four is the estimate. So what comes once, however much of it, does not blur the
-//! counts of what comes often. An estimate may be too high, and is too low only by what was forgotten: after ten times as many looks
-//! as there are columns, the door is closed again and all counts are halved. (TinyLFU: Einziger, Friedman and Manes, 2017.)
+//! A name that comes for the first time only sets its bits in the door, a Bloom filter; from the second time on it counts, in
+//! one column of each of four rows, and the least of the four is the estimate. So names that come once, however many, do not
+//! blur the counts of frequent ones. An estimate may be too high, and is too low only by the decay: after ten times as many
+//! looks as there are columns, the door is closed again and all counts are halved. (TinyLFU: Einziger, Friedman and Manes,
+//! 2017.)
 
 use super::Name;
 
-/// The counts of one shard.
+/// The counts of a shard.
 pub(super) struct Sketch {
-    /// Bits; empty until something is counted.
+    /// Bits; empty until the first count.
     door: Vec<u64>,
-    /// The rows, one behind the other.
+    /// The rows, in sequence.
     counts: Vec<u8>,
     columns: usize,
     looks: usize,
@@ -25,7 +26,7 @@ const AGE: usize = 10;
 /// Bits of the door for each look: of the names that come for the first time, 2 % at most are taken for known.
 const DOOR_BITS: usize = 8;
 
-/// Where a count stops: who is asked for more often is hot enough.
+/// Limit of a count: a body that is asked for more often is hot enough.
 const MOST: u8 = 64;
 
 impl Sketch {
@@ -34,7 +35,7 @@ impl Sketch {
         Sketch { door: Vec::new(), counts: Vec::new(), columns: columns.max(1), looks: 0 }
     }
 
-    /// Counts a name; says how often it has been counted by now.
+    /// Counts a name; returns its count by now.
     pub(super) fn count(&mut self, name: &Name) -> u8 {
         if self.counts.is_empty() {
             self.counts = vec![0; ROWS * self.columns];
@@ -49,7 +50,7 @@ impl Sketch {
         let before = self.counted(name);
         if self.enters(name) {
             for place in self.places(name) {
-                // Only the least of the rows tells: the others need not grow with it.
+                // Only the least of the rows counts: the others need not grow with it.
                 if let Some(count) = self.counts.get_mut(place).filter(|count| **count == before && before < MOST) {
                     *count += 1;
                 }
@@ -59,14 +60,14 @@ impl Sketch {
         before + 1
     }
 
-    /// How often a name has been counted.
+    /// Count of a name.
     pub(super) fn estimate(&self, name: &Name) -> u8 {
         let bits = self.door.len() as u64 * 64;
         let known = bits > 0 && name.0.iter().all(|&word| self.is_open(door_bit(word, bits)));
         self.counted(name) + u8::from(known)
     }
 
-    /// How often it has been counted behind the door.
+    /// Count of a name after the door.
     fn counted(&self, name: &Name) -> u8 {
         self.places(name).map(|place| self.counts.get(place).copied().unwrap_or(0)).into_iter().min().unwrap_or(0)
     }

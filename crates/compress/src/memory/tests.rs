@@ -25,7 +25,7 @@ fn look(memory: &Memory, name: &Name) -> Look {
     memory.look(name, Coding::Gzip, Level(0), None)
 }
 
-/// Asks for a body, and keeps it as a compressor would; says whether it was there.
+/// Asks for a body, and keeps it as a compressor would; returns whether it was there.
 fn ask(memory: &Memory, i: u64, bytes: usize) -> bool {
     match look(memory, &name(i)) {
         Look::Found { form, .. } => {
@@ -111,7 +111,7 @@ fn one_offs_push_out_nothing() {
             assert_eq!(hot(&memory), 40, "{i}");
         }
     }
-    // Those that come twice find the room that is left, and no more.
+    // Bodies that come twice find the room that is left, and no more.
     for i in 0..5_000 {
         ask(&memory, 2_000_000 + i / 2, 20_000);
         if i % 500 == 0 {
@@ -215,7 +215,7 @@ fn levels_to_try_for_fit_the_body() {
 
 proptest::proptest! {
     #![proptest_config(proptest::test_runner::Config::with_cases(64))]
-    /// Against a model that keeps all: what is found is what was kept, and the bound holds.
+    /// Against a model that keeps all: a form that is found is the form that was kept, and the bound holds.
     #[test]
     fn nothing_is_found_that_was_not_kept(
         bytes in 64usize << 10..1 << 20,

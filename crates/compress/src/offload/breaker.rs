@@ -8,15 +8,15 @@
 //!         └───────────────────────────────────────────────────────── Probing
 //! ```
 //!
-//! An engine begins in `Down` with no pause: nobody's body is the first that it sees. A probe is a body that terse has made up, so
-//! that a client never waits for an engine that is known to be broken.
+//! An engine begins in `Down` with no pause: no client's body is the first that it sees. A probe is a body that terse has
+//! made up, so that a client never waits for an engine that is known to be broken.
 //!
-//! Failures weigh [`FAILURE_WEIGHT`] and successes take one off: an engine that fails now and then goes, one that failed once long
-//! ago stays.
+//! Failures weigh [`FAILURE_WEIGHT`] and successes take one off: an engine that fails now and then goes, an engine that
+//! failed once long ago stays.
 
 use std::time::{Duration, Instant};
 
-/// Where an engine stands.
+/// State of an engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
     /// It has not passed its first probe.
@@ -30,7 +30,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// As it is shown.
+    /// Its name in statistics.
     pub const fn word(self) -> &'static str {
         match self {
             Standing::Starting => "STARTING",
@@ -41,14 +41,14 @@ impl Standing {
     }
 }
 
-/// The breaker of one engine.
+/// The breaker of an engine.
 #[derive(Clone, Debug)]
 pub(super) struct Breaker {
     fall: u32,
     rise: u32,
     inter: Duration,
     state: State,
-    /// How often the pause has doubled.
+    /// Number of doublings of the pause.
     doublings: u32,
     /// Whether it was ever up.
     has_served: bool,
@@ -92,7 +92,7 @@ impl Breaker {
         }
     }
 
-    /// A body was not done; whether that takes the engine out.
+    /// Counts a body that was not done; returns whether that takes the engine out.
     pub(super) fn failed(&mut self, now: Instant) -> bool {
         let State::Up { weight, in_a_row } = &mut self.state else { return false };
         *weight = weight.saturating_add(FAILURE_WEIGHT);
@@ -104,7 +104,7 @@ impl Breaker {
         falls
     }
 
-    /// When the next probe is due; none while it is up or being probed.
+    /// Time of the next probe; `None` while it is up or being probed.
     pub(super) fn next_probe(&self) -> Option<Instant> {
         match self.state {
             State::Down { until, .. } => Some(until),
@@ -139,7 +139,7 @@ impl Breaker {
     }
 }
 
-/// What a failure weighs; a success weighs one less than nothing. So more than one failure in five takes an engine out.
+/// Weight of a failure; a success weighs minus one. So more than one failure in five takes an engine out.
 const FAILURE_WEIGHT: u32 = 4;
 
 /// Successes in a row after which earlier pauses are forgotten.

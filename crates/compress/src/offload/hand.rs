@@ -7,8 +7,8 @@
 //!                             └─────┘ a slice, a look at the clients
 //! ```
 //!
-//! All hands work at one line, so a worker without clients helps one that has many. Whoever puts something into it calls the hand of its
-//! own thread, which needs no look of another processor, and another one when more waits than hands are at work.
+//! All hands work at the same line, so a worker without clients helps a worker that has many. A put into it calls the hand of
+//! the own thread, which needs no look of another processor, and another hand when more jobs wait than hands are at work.
 
 use super::{Entry, Line, LineState};
 use std::future::poll_fn;
@@ -18,15 +18,15 @@ use std::task::{Poll, Waker};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-/// A worker's hand. Dropped, it leaves what it would have done to the others, or to threads.
+/// A worker's hand. Dropped, it leaves its work to the others, or to threads.
 pub struct Hand {
     line: Arc<Line>,
     number: u64,
-    /// When its last slice was over; none if it has rested since.
+    /// End of its last slice; `None` if it has rested since.
     last: Option<Instant>,
 }
 
-/// Those of all workers.
+/// The hands of all workers.
 #[derive(Default)]
 pub(super) struct Hands {
     next_number: u64,
@@ -51,7 +51,7 @@ impl Hand {
         Hand { line, number, last: None }
     }
 
-    /// Rests until something waits.
+    /// Rests until a job waits.
     pub async fn rest(&mut self) {
         self.last = None;
         poll_fn(|context| {
@@ -67,7 +67,8 @@ impl Hand {
         .await;
     }
 
-    /// Does a slice of what waits, and returns how long that took; none if nothing waits. Then its worker must look after its clients.
+    /// Does a slice of a waiting job, and returns the time that it took; `None` if no job waits. Then its worker must look
+    /// after its clients.
     pub fn slice(&mut self) -> Option<Duration> {
         let entry = self.next()?;
         let begun = Instant::now();
@@ -98,7 +99,7 @@ impl Drop for Hand {
                 state.waiting.append(&mut state.sliced);
                 self.line.filled.notify_all();
             }
-            // It may be the one that was called.
+            // It may be the hand that was called.
             if state.sliced.is_empty() { None } else { state.hands.call(state.sliced.len()) }
         };
         if let Some(called) = called {
@@ -113,7 +114,7 @@ impl Hands {
         self.count == 0
     }
 
-    /// Whom to wake where so many wait: this thread's hand, or one of another thread if those that do not rest are too few.
+    /// The hand to wake where so many jobs wait: this thread's hand, or a hand of another thread if too few are awake.
     pub(super) fn call(&mut self, waiting: usize) -> Option<Waker> {
         let here = std::thread::current().id();
         let own = self.resting.iter().position(|resting| resting.thread == here);
@@ -123,7 +124,7 @@ impl Hands {
     }
 }
 
-/// How long a slice may take after so long a look at all else; none where nothing is known of one.
+/// Time limit of a slice after so long a look at all else; `None`: no look is known, and the slice is the least.
 fn slice(look: Option<Duration>) -> Duration {
     match look {
         Some(look) if look < EMPTY_LOOK => ALONE_SLICE,
@@ -131,9 +132,9 @@ fn slice(look: Option<Duration>) -> Duration {
     }
 }
 
-/// Of the time that a worker has spent on all else since its last slice, the next one takes a sixth: however many clients it has, they
-/// wait longer by as much and no more, and coding has its share. Measured with small requests that keep a core busy and eight downloads of
-/// a bitmap beside them; with slices of at least 10, 15 and 25 µs, in turns:
+/// Of the time that a worker has spent on all else since its last slice, the next slice takes a sixth: however many clients
+/// it has, they wait longer by as much and no more, and coding has its share. Measured with small requests that keep a core
+/// busy and eight downloads of a bitmap beside them; with slices of at least 10, 15 and 25 µs, in turns:
 ///
 /// ```text
 ///   share      99th percentile of small requests    small requests/s    downloads/s
@@ -143,17 +144,17 @@ fn slice(look: Option<Duration>) -> Duration {
 /// ```
 const SHARE: u32 = 6;
 
-/// A slice is no shorter: a look costs one to two microseconds.
+/// Least slice: a look costs one to two microseconds.
 const LEAST_SLICE: Duration = Duration::from_micros(10);
 
 /// A look that takes less has found nothing.
 const EMPTY_LOOK: Duration = Duration::from_micros(5);
 
-/// How long a slice is then: a tenth more gets done than with the least, by two workers that do nothing else.
+/// Slice of an idle worker: a tenth more gets done than with the least, by two workers that do nothing else.
 const ALONE_SLICE: Duration = Duration::from_micros(40);
 
-/// And no longer, whatever a worker has done meanwhile: a body that is coded in place takes as long. With a tenth of a millisecond at most,
-/// beside sixteen clients whose bodies are, a stream waited for its first slice for 28 ms in the mean.
+/// Longest slice, whatever a worker has done meanwhile: a body that is coded in place takes as long. With a tenth of a
+/// millisecond at most, beside sixteen clients whose bodies are, a stream waited for its first slice for 28 ms in the mean.
 const LONGEST_SLICE: Duration = Duration::from_micros(300);
 
 #[cfg(test)]

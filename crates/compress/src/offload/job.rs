@@ -1,4 +1,4 @@
-//! One piece of work away from its worker.
+//! A piece of work away from its worker.
 //!
 //! ```text
 //!              take               finish              poll
@@ -8,8 +8,8 @@
 //!      └───────────────────────┴── Job dropped ──┴─────────────┘
 //! ```
 //!
-//! Who drops a job that is not done takes it back: where it [waits](Home) it is taken out at once, and counted as cancelled. What is
-//! running ends at the next slice, or with the engine that has it, and comes to nothing.
+//! A job that is dropped before it is done is taken back: where it [waits](Home) it is taken out at once, and counted as
+//! cancelled. Running work ends at the next slice, or with the engine that has it, and its output is dropped.
 
 use super::twins::Kind;
 use super::work::Work;
@@ -18,7 +18,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
-/// What a job brings back: to be handed to [`crate::Compressor::resume`].
+/// Output of a job: to be handed to [`crate::Compressor::resume`].
 pub struct Finished(pub(crate) Result<Work, CoderFault>);
 
 /// A piece of work in the offload queue. Ready when it is done; dropped before that, it is cancelled.
@@ -27,7 +27,7 @@ pub struct Job {
     slot: Arc<Slot>,
 }
 
-/// What the job and the queue share.
+/// State that the job and the queue share.
 pub(super) struct Slot {
     inner: Mutex<Inner>,
 }
@@ -38,9 +38,9 @@ struct Inner {
     home: Weak<dyn Home>,
 }
 
-/// Where a job waits, or was last: it is told when nobody waits for the job any more.
+/// The place where a job waits, or was last: notified when the job is dropped.
 pub(super) trait Home: Send + Sync {
-    /// Somebody has dropped a job that was not done. `kind` is that of work that waits.
+    /// Handles the drop of a job that was not done. `kind` is that of waiting work.
     fn left(&self, slot: &Slot, kind: Option<Kind>);
 }
 
@@ -107,7 +107,7 @@ impl Drop for Job {
 }
 
 impl Slot {
-    /// Takes the work to do some of it; none when nobody waits for it any more.
+    /// Takes the work to do some of it; `None` when it is not wanted any more.
     pub(super) fn take(&self) -> Option<Work> {
         let mut inner = self.lock();
         match std::mem::replace(&mut inner.state, State::Running) {
@@ -124,7 +124,7 @@ impl Slot {
         matches!(&self.lock().state, State::Waiting(work) if work.has_slices())
     }
 
-    /// Puts back work of which slices are left; says whether somebody still waits for it.
+    /// Puts back work of which slices are left; returns whether it is still wanted.
     pub(super) fn put_back(&self, work: Work) -> bool {
         let mut inner = self.lock();
         let wanted = matches!(inner.state, State::Running);
@@ -139,7 +139,7 @@ impl Slot {
         self.lock().home = home;
     }
 
-    /// Hands the result to whoever waits.
+    /// Hands the result to the waiting task.
     pub(super) fn finish(&self, mut result: Result<Work, CoderFault>) {
         if let Ok(work) = &mut result {
             work.share();

@@ -1,4 +1,4 @@
-//! An engine's own line: how a body goes to a [`Device`], and how it comes back whatever the device does.
+//! An engine's own line: the way of a body to a [`Device`], and its way back whatever the device does.
 //!
 //! ```text
 //!  worker                     the lane's thread              the device's threads         the queue's threads
@@ -17,14 +17,15 @@
 //! ```
 //!
 //! Invariants:
-//! * A body is with its lane until its coded form is: in `waiting` in its [`Slot`], in `flights` beside its [`Order`], in a check.
-//!   From each of them it goes to software when the engine fails, so nothing the engine does is seen by a client.
-//! * A job is the engine's until its deadline, which runs from the moment that the body was whole, and then it is software's; what the
-//!   engine brings later is thrown away. This does not hang on the device keeping to anything.
+//! * A body is with its lane until its coded form is: in `waiting` in its [`Slot`], in `flights` beside its [`Order`], in a
+//!   check. From each of them it goes to software when the engine fails, so no client sees a failure of the engine.
+//! * A job is the engine's until its deadline, which runs from the moment that the body was whole, and then it is software's;
+//!   a later result of the engine is thrown away. This does not depend on the device keeping to anything.
 //! * No lock is held while a device, a waker or the queue is called.
-//! * First come, first served, as in the queue: a connection has one job in here for each of its bodies, and all wait alike. At most
-//!   `jobs` are with the engine, at most `maxqueue` wait.
-//! * Who drops its job is not served: in `waiting` it is taken out at once; what is with the engine already is thrown away at its end.
+//! * First come, first served, as in the queue: a connection has a single job in here for each of its bodies, and all wait
+//!   alike. At most `jobs` are with the engine, at most `maxqueue` wait.
+//! * A dropped job is not served: in `waiting` it is taken out at once; a job that is with the engine already is thrown away
+//!   at its end.
 
 mod numbers;
 
@@ -45,14 +46,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// The line of one engine.
+/// The line of an engine.
 pub struct Lane {
     settings: EngineSettings,
     device: Arc<dyn Device>,
     software: Arc<Line>,
     numbers: LaneNumbers,
     state: Mutex<State>,
-    /// Something came, came back or ends.
+    /// A job came, came back, or the lane ends.
     changed: Condvar,
 }
 
@@ -62,7 +63,7 @@ struct State {
     probe: Option<Probe>,
     breaker: Breaker,
     next_ticket: u64,
-    /// When the device may rest, unless something comes; none while it rests.
+    /// Time when the device may rest, unless a job comes; `None` while it rests.
     rests_at: Option<Instant>,
     sleep: Sleep,
     stopped: bool,
@@ -99,7 +100,7 @@ struct Probe {
     deadline: Instant,
 }
 
-/// What the lane's thread does at one go, without the lock.
+/// The actions of the lane's thread in a turn, without the lock.
 #[derive(Default)]
 struct Turn {
     orders: Vec<Order>,
@@ -113,7 +114,7 @@ struct Turn {
 /// Why a body is not taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Refusal {
-    /// It is none for this engine.
+    /// The job is unfit for this engine.
     Unfit,
     Fallen(Cause),
 }
@@ -135,12 +136,12 @@ impl Lane {
         Lane { settings, device, software, numbers, state: Mutex::new(state), changed }
     }
 
-    /// What its section says.
+    /// Its section's settings.
     pub fn settings(&self) -> &EngineSettings {
         &self.settings
     }
 
-    /// What it has done.
+    /// Its counters.
     pub fn numbers(&self) -> &LaneNumbers {
         &self.numbers
     }
@@ -156,12 +157,13 @@ impl Lane {
         (state.waiting.len(), state.flights.len())
     }
 
-    /// How the device is.
+    /// State of the device.
     pub fn status(&self) -> Status {
         self.device.status()
     }
 
-    /// Memory of the device's for a body that is on its way, of so many bytes as far as is known; none if software will have it.
+    /// Memory of the device's for a body that is on its way, of so many bytes as far as is known; `None` if software will
+    /// have it.
     pub(crate) fn lend(&self, coding: Coding, bytes: usize) -> Option<Box<dyn Lent>> {
         if !self.suits(Some(coding), bytes) {
             return None;
@@ -180,7 +182,7 @@ impl Lane {
 
     /// Why a body of that coding and length would not be taken now.
     fn refusal(&self, state: &State, coding: Option<Coding>, bytes: usize) -> Option<Refusal> {
-        // One that can be handed over at once does not wait.
+        // A job that can be handed over at once does not wait.
         let room = self.settings.jobs().saturating_sub(state.flights.len()).max(self.settings.max_queue);
         match () {
             () if !self.suits(coding, bytes) => Some(Refusal::Unfit),
@@ -241,7 +243,8 @@ impl Lane {
         if let Some(order) = order {
             let ticket = order.ticket;
             self.device.submit(vec![order]);
-            // A deadline that was over before the device had the job is told again: nothing else would end it if it hangs.
+            // A deadline that was over before the device had the job is reported again: nothing else would end it if it
+            // hangs.
             if !self.lock().flights.contains_key(&ticket) {
                 self.device.overdue(ticket);
             }
@@ -260,7 +263,7 @@ impl Lane {
                     }
                 });
             }
-            // It takes its time to end what hangs: nobody waits for that.
+            // The device takes its time to end a hanging job: no client waits for that.
             for ticket in turn.overdue {
                 self.device.overdue(ticket);
             }
@@ -273,7 +276,7 @@ impl Lane {
         }
     }
 
-    /// Ends it: who waits or flies gets a fault, as with the queue's other jobs.
+    /// Ends the lane: jobs that wait or are with the engine get a fault, as with the queue's other jobs.
     pub(super) fn stop(&self) {
         let (slots, overdue): (Vec<_>, Vec<_>) = {
             let mut state = self.lock();
@@ -287,7 +290,7 @@ impl Lane {
         overdue.into_iter().for_each(|ticket| self.device.overdue(ticket));
     }
 
-    /// Waits until there is something to do; none at the end.
+    /// Waits for the next turn; `None` at the end.
     fn next_turn(self: &Arc<Lane>) -> Option<Turn> {
         let mut state = self.lock();
         loop {
@@ -337,7 +340,7 @@ impl Lane {
         }
         while state.flights.len() < self.settings.jobs() {
             let Some(waiting) = state.waiting.pop_front() else { break };
-            // Who has left in this moment has left nothing.
+            // A job that was dropped in this moment has left nothing.
             if let Some(work) = waiting.slot.take() {
                 turn.orders.extend(self.hand_over(state, waiting, work));
             }
@@ -368,7 +371,7 @@ impl Lane {
         Order::new(ticket, body, Wrapper::Gzip, Level(6), self.ending(ticket))
     }
 
-    /// What a device calls. It holds no more than a weak hand: an engine that never ends its orders does not keep its lane.
+    /// The device's callback. It holds only a weak reference: an engine that never ends its orders does not keep its lane.
     fn ending(self: &Arc<Lane>, ticket: u64) -> Ending {
         let lane = Arc::downgrade(self);
         Box::new(move |result| {
@@ -408,7 +411,7 @@ impl Lane {
         }
     }
 
-    /// What the engine has made of a body goes on: at once, or to be checked.
+    /// Passes on the engine's result for a body: at once, or to be checked.
     fn landed(self: &Arc<Lane>, flight: Flight, coded: Coded) {
         let Flight { slot, mut work, since, .. } = flight;
         self.numbers.took(micros(since), coded.took);
@@ -433,7 +436,7 @@ impl Lane {
         }
     }
 
-    /// Says whether a result was what it claimed to be.
+    /// Counts whether a result was sound.
     pub(super) fn judged(&self, sound: bool, bytes_in: usize, bytes_out: usize) {
         if sound {
             self.numbers.done(bytes_in, bytes_out);
@@ -492,7 +495,7 @@ impl State {
         self.next_ticket
     }
 
-    /// When somebody has to look again. All deadlines are equally far from their beginnings, so the first who waits is the next.
+    /// Time of the next look. All deadlines are equally far from their beginnings, so the first waiting job is the next.
     fn next_time(&self) -> Option<Instant> {
         let flights = self.flights.values().map(|flight| flight.deadline).min();
         let waiting = self.waiting.front().map(|waiting| waiting.deadline);
@@ -527,7 +530,7 @@ fn micros(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Numbers in words: neither noise nor all the same.
+/// Numbers as text: neither noise nor all the same.
 fn probe_body() -> Pieces {
     (0..PROBE_WORDS).flat_map(|n: u32| format!("{} ", n.wrapping_mul(2_654_435_761) >> 12).into_bytes()).collect::<Vec<u8>>().into()
 }

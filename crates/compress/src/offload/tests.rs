@@ -28,7 +28,7 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// A coder that says when it begins a turn, and goes on when told.
+/// A coder that reports when it begins a turn, and goes on when the test allows it.
 struct Gate {
     name: u8,
     pushed: usize,
@@ -78,7 +78,7 @@ impl Bench {
         Bench { began, announce }
     }
 
-    /// Work of so many slices, and what lets one of them go on.
+    /// Work of so many slices, and a channel that lets a slice go on.
     pub(crate) fn work(&self, name: u8, slices: usize) -> (Work, Sender<()>) {
         self.work_of(name, slices, true)
     }
@@ -121,7 +121,7 @@ fn slices_of_streams_take_turns() {
     assert!(queue.numbers().mean_wait_us() <= queue.numbers().max_wait_us.load(Relaxed));
 }
 
-/// Says in which order those who wait are told.
+/// Records the order in which waiting tasks are woken.
 struct Told(u8, Arc<Mutex<Vec<u8>>>);
 
 impl Wake for Told {
@@ -135,7 +135,7 @@ fn a_small_body_does_not_wait_for_the_end_of_a_large_one() {
     let text: Vec<u8> = (0u32..).flat_map(|i| format!("row {} of {}; ", i % 977, i * 7 % 61).into_bytes()).take(700_000).collect();
     let records: Vec<u8> = (0u32..175_000).flat_map(|i| (i % 999 * (i % 777) % 4096).to_le_bytes()).collect();
     let codings = [(Coding::Gzip, 6, &text), (Coding::Gzip, 6, &records), (Coding::Zstd, 6, &text), (Coding::Brotli, 6, &text)];
-    // What is short but takes long at its level is large too.
+    // A short body that takes long at its level is large too.
     let slow = [(Coding::Zstd, 19, &text[..200_000].to_vec()), (Coding::Brotli, 10, &text[..200_000].to_vec())];
     for (coding, level, large) in codings.into_iter().chain(slow) {
         let (bench, queue) = (Bench::new(), Queue::start(1, 0, 8).unwrap());
@@ -243,7 +243,7 @@ fn poll_once(future: Pin<&mut impl Future>, waker: &Waker) -> bool {
     future.poll(&mut Context::from_waker(waker)).is_ready()
 }
 
-/// Whether it was woken.
+/// Records whether it was woken.
 #[derive(Default)]
 struct Called(AtomicBool);
 

@@ -1,15 +1,15 @@
-//! The same body for several clients at the same time: one's work is done, and all get what comes out.
+//! The same body for several clients at the same time: a single job's work is done, and all get its output.
 //!
 //! ```text
-//!   first of a kind ── leads ──> the line, or an engine ── done ──> each who waits gets a copy
+//!   first of a kind ── leads ──> the line, or an engine ── done ──> each that waits gets a copy
 //!   others ── wait beside the line ──^                     └ gone or broken ──> the next of them leads
 //! ```
 //!
-//! The memory of compressed bodies knows what was compressed; here is what is being compressed. Only what leaves its worker comes here:
-//! work that is done in place is short.
+//! The memory of compressed bodies knows those that were compressed; this file those that are being compressed. Only jobs
+//! that leave their worker come here: work that is done in place is short.
 //!
-//! Invariant: as long as jobs wait for a [`Lead`], there is one: it is handed on wherever it is dropped before it was shared. So nobody
-//! waits for what nobody does.
+//! Invariant: as long as jobs wait for a [`Lead`], there is one: it is handed on wherever it is dropped before it was shared.
+//! So no job waits for work that is not done.
 
 use super::job::{Home, Job, Slot};
 use super::{Line, Place, Work};
@@ -22,33 +22,34 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
-/// What two jobs must have in common for one's result to be the other's.
+/// Properties that two jobs must have in common for the result of either to be the other's.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Kind {
     /// The body.
     pub(crate) name: Name,
     /// Its coding.
     pub(crate) coding: Coding,
-    /// How hard is tried.
+    /// The level.
     pub(crate) level: Level,
 }
 
-/// Who waits for whom: the jobs behind each that leads.
+/// The waiting jobs by kind: those after each that leads.
 #[derive(Default)]
 pub(super) struct Twins {
     behind: Mutex<HashMap<Kind, Vec<Arc<Slot>>>>,
 }
 
-/// What a job carries that others wait for.
+/// The mark of a job that others wait for.
 pub(super) struct Lead {
     kind: Kind,
     line: Arc<Line>,
-    /// Nobody waits any more.
+    /// No job waits any more.
     is_over: bool,
 }
 
 impl Twins {
-    /// Takes work in behind that of its kind; gives it back where there is none, and then this is to lead: a [`Lead`] must be made.
+    /// Takes work in after that of its kind; gives it back where there is none, and then this is to lead: a [`Lead`] must be
+    /// made.
     pub(super) fn wait(&self, kind: Kind, work: Work, home: Weak<dyn Home>) -> Result<Job, Work> {
         match self.lock().entry(kind) {
             Entry::Occupied(mut others) => {
@@ -63,7 +64,7 @@ impl Twins {
         }
     }
 
-    /// Takes out who does not wait any more.
+    /// Takes out a job that was dropped.
     pub(super) fn forget(&self, kind: Kind, slot: &Slot) {
         if let Some(others) = self.lock().get_mut(&kind) {
             others.retain(|other| !std::ptr::eq(&**other, slot));
@@ -81,12 +82,12 @@ impl Lead {
         Lead { kind, line, is_over: false }
     }
 
-    /// Gives what has come out, and the level if it is not the kind's, to all who wait.
+    /// Gives the output, and the level if it is not the kind's, to all that wait.
     pub(super) fn share(mut self, out: &[u8], level: Option<Level>) {
         self.is_over = true;
         let waiting = self.line.twins.lock().remove(&self.kind).unwrap_or_default();
         for slot in waiting {
-            // Who has gone has left nothing.
+            // A dropped job has left nothing.
             if let Some(work) = slot.take() {
                 self.line.numbers.shared.fetch_add(1, Relaxed);
                 slot.finish(Ok(work.copied(out, level)));
@@ -94,7 +95,7 @@ impl Lead {
         }
     }
 
-    /// The next who still waits, with its work. Without one the kind has nobody any more.
+    /// The next job that still waits, with its work. Without one the kind has no jobs any more.
     fn next(&self) -> Option<(Arc<Slot>, Work)> {
         let mut behind = self.line.twins.lock();
         let others = behind.get_mut(&self.kind)?;
@@ -120,7 +121,7 @@ impl Drop for Lead {
                 continue;
             }
             let work = work.into_software(None).leading(Lead::new(self.kind, self.line.clone()));
-            // Who has gone in this moment drops its work, and with it the lead goes on.
+            // A job that was dropped in this moment drops its work, and with it the lead goes on.
             if slot.put_back(work) {
                 self.line.rejoin(super::Entry::new(slot, Some(Instant::now())), Place::Last);
             }

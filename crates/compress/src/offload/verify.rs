@@ -1,4 +1,4 @@
-//! Whether a device's result is what it claims to be, and what of it is sent.
+//! Whether a device's result is the coded body, and the part of it that is sent.
 //!
 //! Each check includes those before it:
 //! * the wrapper is the plain one, and gzip's tail states the body's length;
@@ -10,7 +10,7 @@ use crate::device::{Pieces, Wrapper};
 use crate::engine::Verify;
 use terse_deflate::decode::{Inflate, Stop};
 
-/// Judges what a device made of a body; returns where the bytes for the coding lie in it, or nothing if it lies.
+/// Judges a device's result for a body; returns the range of the bytes for the coding, or `None` if the result is false.
 pub(super) fn judge(coded: &[u8], input: &Pieces, coding: Coding, how: Verify) -> Option<std::ops::Range<usize>> {
     let wrapper = Wrapper::of(coding)?;
     let (head, tail) = match wrapper {

@@ -1,4 +1,4 @@
-//! What there is to do: a stream's next bytes, or a whole body.
+//! Work: a stream's next bytes, or a whole body.
 //!
 //! ```text
 //!   Stream ──┐ slices
@@ -8,7 +8,7 @@
 //!      │         │ a large body, unless an engine does it: a stream where its coding has no parts for it
 //!   Whole ───────┴─────────> done
 //!      ^                      ^
-//!      │ it lies              │ it is sound
+//!      │ it is false          │ it is sound
 //!   Check: what an engine has made of a whole body
 //! ```
 
@@ -24,18 +24,18 @@ use crate::spent::{self, Site};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bytes of a stream that are coded in one turn; then it is another's.
+/// Bytes of a stream that are coded in a turn; then it is another's.
 pub(crate) const TURN_BYTES: usize = 64 * 1024;
 
-/// The first bytes of a slice, after which it is known how long a byte takes: 150 µs at the most, of what zlib's level 9 finds hardest.
-/// Each part is at most twice as long as the one before, since what comes may be harder.
+/// The first bytes of a slice, after which it is known how long a byte takes: 150 µs at the most, for bytes that are hardest
+/// for zlib's level 9. Each part is at most twice as long as the part before, since later bytes may be harder.
 const FIRST_PART_BYTES: usize = 512;
 /// The longest part.
 const PART_BYTES: usize = 4 * 1024;
 /// A slice is over when there is no time for so many: a push costs some 100 ns whatever it takes.
 const LEAST_PART_BYTES: usize = 256;
 
-/// How far a step has come.
+/// Progress of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Progress {
     /// Its slice is over.
@@ -49,21 +49,21 @@ pub(crate) enum Progress {
 /// A piece of work that owns all it needs, so that it can be done anywhere.
 pub(crate) struct Work {
     task: Task,
-    /// What came out.
+    /// The output.
     pub(crate) out: Vec<u8>,
-    /// The level of what came out of a whole body, where software had it at another one than was planned.
+    /// The level of a whole body's output, where software had it at another level than was planned.
     level: Option<Level>,
     ties: Box<Ties>,
 }
 
-/// What ties work to others.
+/// Ties of work to other jobs.
 #[derive(Default)]
 struct Ties {
-    /// What else would come out the same.
+    /// The kind of work that has the same output.
     kind: Option<Kind>,
-    /// For those who wait for what comes out of it.
+    /// The mark of a job whose output others wait for.
     lead: Option<Lead>,
-    /// What it holds of the memory limit, for as long as anybody has it: an engine may have the body of a client that has gone.
+    /// Its part of the memory limit, for as long as the work lives: an engine may have the body of a client that has gone.
     held: Option<Held<dyn Budget>>,
     /// Time in coders so far, in nanoseconds, for the form that is remembered.
     spent_ns: u64,
@@ -83,12 +83,12 @@ pub(crate) struct Whole {
     level: Level,
     pool: Arc<Pool>,
     input: Pieces,
-    /// Who is to do it, if not software.
+    /// The engine that is to do it, if not software.
     by: Option<EngineId>,
 }
 
 impl Work {
-    /// Pushes `input` through a coder with that flush, and then makes the coder small if told so.
+    /// Pushes `input` through a coder with that flush, and then makes the coder small if `lighten` is set.
     pub(crate) fn stream(
         coder: Box<dyn Coder>,
         coding: Coding,
@@ -114,7 +114,7 @@ impl Work {
         self
     }
 
-    /// Does not any more: for how many bytes it did.
+    /// Releases the counted memory; returns its bytes.
     pub(crate) fn release(&mut self) -> usize {
         self.ties.held.take().map_or(0, Held::into_bytes)
     }
@@ -127,37 +127,37 @@ impl Work {
         self
     }
 
-    /// Says what else would come out the same.
+    /// Sets the kind of work that has the same output.
     pub(crate) fn of_kind(mut self, kind: Option<Kind>) -> Work {
         self.ties.kind = kind;
         self
     }
 
-    /// What else would come out the same.
+    /// The kind of work that has the same output.
     pub(super) fn kind(&self) -> Option<Kind> {
         self.ties.kind
     }
 
-    /// Others wait for what comes out of it.
+    /// Marks it as work whose output others wait for.
     pub(super) fn leading(mut self, lead: Lead) -> Work {
         self.ties.lead = Some(lead);
         self
     }
 
-    /// Gives what has come out, which is all, to those who wait for it.
+    /// Gives the complete output to the jobs that wait for it.
     pub(crate) fn share(&mut self) {
         if let Some(lead) = self.ties.lead.take() {
             lead.share(&self.out, self.level);
         }
     }
 
-    /// What another's work of its kind has made, and at which level.
+    /// Takes the output of another work of its kind, and its level.
     pub(super) fn copied(mut self, out: &[u8], level: Option<Level>) -> Work {
         (self.out, self.level) = (out.to_vec(), level);
         self
     }
 
-    /// The level of what came out of a whole body, where it is another than was planned.
+    /// The level of a whole body's output, where it is another than was planned.
     pub(crate) fn level(&self) -> Option<Level> {
         self.level
     }
@@ -180,8 +180,8 @@ impl Work {
         }
     }
 
-    /// Leaves a whole body to software, at that level if one is named. A large one is done in parts, as others want their turn, unless
-    /// there is no memory for what is held between them.
+    /// Leaves a whole body to software, at `level` if there is one. A large body is done in parts, as others want their turn,
+    /// unless there is no memory for the state between them.
     pub(crate) fn into_software(mut self, level: Option<u8>) -> Work {
         if let Task::Whole(whole) = self.task {
             let level = level.map(Level);
@@ -279,7 +279,7 @@ impl Work {
         }
     }
 
-    /// The coder, if it was a stream's, and what came out.
+    /// The coder, if it was a stream's, and the output.
     pub(crate) fn into_parts(self) -> (Option<Box<dyn Coder>>, Vec<u8>) {
         match self.task {
             Task::Stream { coder, .. } => (Some(coder), self.out),
@@ -288,7 +288,7 @@ impl Work {
     }
 }
 
-/// A slice of a stream: parts are as long as, by what the first ones took, there is time for.
+/// A slice of a stream: parts are as long as there is time for, by the time that the first ones took.
 struct Slice {
     begun: Instant,
     time: Duration,
@@ -301,7 +301,7 @@ impl Slice {
         Slice { begun: Instant::now(), time, bytes: 0, next_bytes: FIRST_PART_BYTES }
     }
 
-    /// So many bytes more were coded: whether that was all there is time for.
+    /// Counts so many bytes more; returns whether the time is over.
     fn is_over(&mut self, bytes: usize) -> bool {
         self.bytes += bytes;
         let (spent, time) = (self.begun.elapsed().as_nanos().max(1), self.time.as_nanos());
@@ -331,7 +331,7 @@ impl Whole {
             return Task::Whole(self);
         }
         let (coding, input) = (self.coding(), self.input.into_one());
-        // Everybody who waits for a turn holds a state meanwhile.
+        // Every job that waits for a turn holds a state meanwhile.
         let mut has_room = |state: usize| held.as_mut().is_none_or(|held| held.take(state));
         match (self.engine.parts)(input.bytes(), self.level, &self.pool) {
             Some(parts) if has_room(parts.memory()) => return Task::Parts { parts, coding, input, at: 0 },
@@ -347,7 +347,7 @@ impl Whole {
         Task::Whole(self)
     }
 
-    /// Whether one go would hold a thread for long.
+    /// Whether a single step would hold a thread for long.
     fn is_large(&self) -> bool {
         let bytes = self.input.bytes();
         bytes > MAX_WHOLE_BYTES || self.engine.whole_ns(self.level, bytes) > MAX_WHOLE_NS
@@ -361,8 +361,8 @@ pub(super) fn cut(mut bytes: Vec<u8>, range: std::ops::Range<usize>) -> Vec<u8> 
     bytes
 }
 
-/// A larger body is not done at one go by software: a thread of the queue would be gone for tens of milliseconds.
+/// A larger body is not done in a single step by software: a thread of the queue would be gone for tens of milliseconds.
 const MAX_WHOLE_BYTES: usize = crate::body::DEFAULT_COLLECT_BYTES;
 
-/// Nor is one that is expected to take longer, in nanoseconds: such as 128 KB by brotli's level 9.
+/// Nor is a body that is expected to take longer, in nanoseconds: such as 128 KB by brotli's level 9.
 const MAX_WHOLE_NS: u64 = 20_000_000;

@@ -8,7 +8,7 @@ use crate::settings::Effective;
 use crate::sniff;
 use terse_message::{Fields, Known, list};
 
-/// Whether the User-Agent is one that is sent plain bytes.
+/// Whether the User-Agent is to get plain bytes.
 pub(crate) fn agent_is_broken(user_agent: &[u8], settings: &Effective<'_>) -> bool {
     agent::is_broken(user_agent) || settings.disabled_agents().iter().any(|regex| regex.is_match(user_agent))
 }
@@ -26,7 +26,8 @@ pub(crate) fn has_directive(fields: &Fields, name: &[u8]) -> bool {
     })
 }
 
-/// The codings that Content-Encoding names. `identity` is none, and an empty list names none (RFC 9110 sections 5.6.1.2 and 8.4.1).
+/// The codings that Content-Encoding names. `identity` is no coding, and an empty list names none (RFC 9110 sections 5.6.1.2
+/// and 8.4.1).
 pub(crate) fn codings(fields: &Fields) -> impl Iterator<Item = &[u8]> {
     fields.every(Known::ContentEncoding).flat_map(list::elements).filter(|name| !name.eq_ignore_ascii_case(b"identity"))
 }
@@ -36,7 +37,8 @@ pub fn is_coded(fields: &Fields) -> bool {
     codings(fields).next().is_some()
 }
 
-/// Judges a Content-Type. `types` are prefixes, or suffixes of structured syntaxes (`+json`), in small letters; none means any.
+/// Judges a Content-Type. `types` are prefixes, or suffixes of structured syntaxes (`+json`), in small letters; an empty list
+/// means any.
 pub(crate) fn judge_type(content_type: Option<&[u8]>, types: &[Box<[u8]>]) -> Result<(), Reason> {
     match content_type {
         Some(value) if is_grpc(value) => Err(Reason::Grpc),
@@ -84,7 +86,7 @@ fn is_compressed(content_type: &[u8]) -> bool {
     format.starts_with(b"openxmlformats-officedocument") || FORMATS.iter().any(|known| known.as_bytes() == format)
 }
 
-/// Whether a Content-Type begins so, or has that suffix (RFC 6838 section 4.2.8) before its parameters.
+/// Whether a Content-Type has that prefix, or that suffix (RFC 6838 section 4.2.8) before its parameters.
 fn is_of(content_type: &[u8], name: &[u8]) -> bool {
     if name.first() != Some(&b'+') {
         return has_prefix(content_type, name);
@@ -110,7 +112,7 @@ fn behind_grpc(content_type: &[u8]) -> Option<&[u8]> {
 
 const GRPC: &[u8] = b"application/grpc";
 
-/// Whether a value begins so, in any case.
+/// Whether a value has that prefix, in any case.
 pub(crate) fn has_prefix(value: &[u8], prefix: &[u8]) -> bool {
     value.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
@@ -124,7 +126,7 @@ pub(crate) fn judge_load(load: &Load, settings: &Effective<'_>) -> Result<(), Re
     }
 }
 
-/// Whether first bytes are looked at: for what they are, or, where no length was told, for how many there are.
+/// Whether first bytes are looked at: for their kind, or, where no length is known, for their number.
 pub(crate) fn looks(coding: Coding, known: bool, min_bytes: u64, settings: &Effective<'_>) -> bool {
     (settings.sniff() && !coding.is_identity()) || (!known && min_bytes > 0)
 }

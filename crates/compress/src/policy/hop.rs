@@ -1,7 +1,7 @@
-//! One compressor a hop.
+//! A single compressor on each hop.
 //!
-//! A hop is the way between two neighbours: client and terse, terse and server. What travels it can be compressed by two layers, TLS
-//! records and content coding, and bytes that went through one gain nothing in the other. [`hop`] says which one it is.
+//! A hop is the way between two neighbours: client and terse, terse and server. Bytes on it can be compressed by two layers,
+//! TLS records and content coding, and bytes that went through one gain nothing in the other. [`hop`] decides the layer.
 //!
 //! ```text
 //!                       the link compresses records?
@@ -11,8 +11,8 @@
 //!  force                content coding           both, for experiments
 //! ```
 //!
-//! Where the records do it, or nobody shall, the codings that terse knows are not asked for on the hop: [`narrow`] takes them from
-//! Accept-Encoding. Others stay, such as Subversion's `svndiff1`: they are the application's own.
+//! If the records do it, or compression is off, the codings that terse knows are not asked for on the hop: [`narrow`]
+//! takes them from Accept-Encoding. Others stay, such as Subversion's `svndiff1`: they are the application's own.
 
 use crate::accept;
 use crate::named::named;
@@ -20,12 +20,12 @@ use crate::reason::Reason;
 use terse_config::Setting;
 use terse_message::{Fields, Known};
 
-/// What is known of a hop before anything travels it.
+/// Facts of a hop before any body.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Link {
     /// It compresses all that it carries (TLS record compression).
     pub compresses: bool,
-    /// What the configuration says of it.
+    /// Its setting in the configuration.
     pub mode: Mode,
     /// It has TLS of ours.
     pub is_secure: bool,
@@ -34,12 +34,12 @@ pub struct Link {
 /// `http-compression`: of a frontend about the hop to clients, of a backend about that to servers.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Mode {
-    /// One layer compresses: records where they do, content coding elsewhere.
+    /// A single layer compresses: records where they do, content coding elsewhere.
     #[default]
     Auto,
     /// Neither does.
     Off,
-    /// Each does, as if it were alone: what was measured before this was thought of.
+    /// Each layer does, as if it were alone: as in measurements from before this setting.
     Force,
 }
 
@@ -54,14 +54,14 @@ impl Setting for Mode {
 pub enum Body {
     /// It is not coded.
     Plain,
-    /// It has a content coding, whoever applied it.
+    /// It has a content coding, of the server or of terse.
     Coded,
 }
 
-/// What becomes of what travels a hop.
+/// The decision for a body on a hop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hop {
-    /// Who compresses the body.
+    /// The layer that compresses the body.
     pub layer: Layer,
     /// Whether codings may be asked for there, and applied.
     pub codes: bool,
@@ -70,9 +70,9 @@ pub struct Hop {
 }
 
 named! {
-    /// Who compresses a body on a hop, and why nobody else does.
+    /// The layer that compresses a body on a hop, or the reason why none does.
     Layer {
-        /// Nobody: there is no coding, and the link does not compress.
+        /// None: there is no coding, and the link does not compress.
         None = "none",
         /// The link's records.
         Records = "records",
@@ -80,7 +80,7 @@ named! {
         Content = "content",
         /// A content coding that the body came with; the link would compress, and carries it in stored records.
         Stored = "stored",
-        /// Nobody: `http-compression off`.
+        /// None: `http-compression off`.
         Off = "off",
         /// A content coding and the link's records: `http-compression force`.
         Both = "both",
@@ -88,7 +88,7 @@ named! {
 }
 
 impl Layer {
-    /// How many compressors the body's bytes go through.
+    /// Number of compressors that the body's bytes go through.
     pub const fn compressors(self) -> usize {
         match self {
             Layer::None | Layer::Off => 0,
@@ -123,8 +123,9 @@ impl Link {
     }
 }
 
-/// Takes from Accept-Encoding what is not to be asked for on a hop where bodies are not coded. Where nothing is left, `identity` is: a
-/// request without the field takes anything (RFC 9110 section 12.5.3). A request that refuses plain bodies is left as it is.
+/// Takes from Accept-Encoding the codings that are not to be asked for on a hop where bodies are not coded. Where none is
+/// left, `identity` is set: a request without the field takes anything (RFC 9110 section 12.5.3). A request that refuses
+/// plain bodies is left as it is.
 pub fn narrow(fields: &mut Fields) {
     if let Some(value) = accept::without_ours(fields.every(Known::AcceptEncoding)) {
         fields.set(Known::AcceptEncoding.name().as_bytes(), &value);

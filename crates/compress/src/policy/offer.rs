@@ -1,4 +1,4 @@
-//! What a request lets us do with its response.
+//! Limits that a request sets to its response's compression.
 
 use super::facts::has_directive;
 use super::{Link, Verdict, agent_is_broken, forbids_transform};
@@ -10,28 +10,29 @@ use crate::reason::Reason;
 use crate::settings::Effective;
 use terse_message::{Known, Request, Response, Version};
 
-/// What is kept of a request for the decision about its response; the request itself may be edited or gone by then.
+/// Facts of a request for the decision about its response; the request itself may be edited or gone by then.
 #[derive(Clone, Debug)]
 pub struct Offer {
-    /// The coding that the client would get, or why it gets none.
+    /// The coding that the client would get, or the reason why it gets none.
     pub want: Result<Coding, Reason>,
     /// The version that the client speaks.
     pub version: Version,
-    /// Whether some response to another request might be compressed: what the client holds may be of ours.
+    /// Whether some response to another request might be compressed: the client's copy may be a representation of ours.
     pub(crate) may_hold_ours: bool,
     /// Whether the client takes every coding that it may hold of ours.
     pub(crate) takes_all: bool,
-    /// What it says of each coding; nothing where it is sent none.
+    /// Its weights of all codings; `None` where it gets none.
     admission: Option<Admission>,
-    /// Whether the resource is one that is compressed for some client; nothing where that is not known before its response.
+    /// Whether the resource is compressed for some client; `None` where that is not known before its response.
     pub(crate) is_coded_for_some: Option<bool>,
     pub(crate) method: Method,
     /// Whether the request came through another proxy.
     pub(crate) proxied: bool,
     pub(crate) authorized: bool,
-    /// Whether it asks for a part under If-Range: that says no more of its resource than it must (RFC 9110 section 15.3.7).
+    /// Whether it asks for a part under If-Range: its response has no more fields of the resource than it must (RFC 9110
+    /// section 15.3.7).
     pub(crate) has_if_range: bool,
-    /// If-None-Match as the client sent it, for what a 304 says.
+    /// If-None-Match as the client sent it, for the fields of a 304.
     pub(crate) if_none_match: Option<Box<[u8]>>,
     /// What it says of dictionaries; nothing where there are none.
     dictionary: Option<Box<Offered>>,
@@ -43,7 +44,7 @@ pub(crate) enum Method {
     Get,
     Head,
     Connect,
-    /// Any other. The ETag of an answer to it names what the method has made of the resource, not the answer's own body.
+    /// Any other. The ETag of an answer to it names the method's result on the resource, not the answer's own body.
     Other,
 }
 
@@ -95,21 +96,22 @@ impl Offer {
             || self.form(coding) == form && self.admission.as_ref().is_some_and(|admission| admission.admits(coding))
     }
 
-    /// Notes whether the response to GET, which is here already, is compressed for some client: for what its 304 says.
+    /// Records whether the response to GET, which is here already, is compressed for some client: for the fields of its 304.
     pub fn know(&mut self, verdict: &Verdict) {
         self.is_coded_for_some = Some(verdict.varies);
     }
 
-    /// Whether a response to it is one user's own: its Cache-Control says `private` or `no-store`, it sets a cookie, or the request
-    /// carried credentials (RFC 9111 sections 3.5 and 5.2.2, 7.3). How quickly such a response comes must not tell another user
-    /// whether it had been sent before. To be asked before cookies of ours are added.
+    /// Whether a response to it is for a single user: its Cache-Control has `private` or `no-store`, it sets a cookie, or the
+    /// request carried credentials (RFC 9111 sections 3.5 and 5.2.2, 7.3). The time of such a response must not reveal to
+    /// another user whether it had been sent before. To be asked before cookies of ours are added.
     pub fn is_private(&self, response: &Response) -> bool {
         let fields = &response.fields;
         self.authorized || fields.has(Known::SetCookie) || has_directive(fields, b"private") || has_directive(fields, b"no-store")
     }
 }
 
-/// Reads a request before it is edited for the server, when frontend and backend are known. `link` is the one toward the client.
+/// Reads a request before it is edited for the server, when frontend and backend are known. `link`: the hop toward the
+/// client.
 pub fn offer(request: &Request, link: Link, settings: &Effective<'_>) -> Offer {
     let fields = &request.fields;
     let acceptance = accept::negotiate(fields.every(Known::AcceptEncoding), settings.response_codings());
@@ -151,7 +153,7 @@ fn configured(settings: &Effective<'_>) -> Result<(), Reason> {
     }
 }
 
-/// What of the request, beside Accept-Encoding, speaks against it.
+/// The client's obstacles, beside Accept-Encoding.
 fn client_allows(request: &Request, link: Link, settings: &Effective<'_>) -> Result<(), Reason> {
     link.may_code()?;
     if request.version < settings.http_version() {

@@ -8,8 +8,8 @@ use crate::reason::Reason;
 use crate::settings::Effective;
 use terse_message::{BodyLength, Known, Request};
 
-/// Judges a request's body. `link` is the one toward the server. `allowed` says whether the conditions hold (`compression if-req`);
-/// it is asked once, and only about a body that might be compressed. `varies` is never set.
+/// Judges a request's body. `link`: the hop toward the server. `allowed` returns whether the conditions hold (`compression
+/// if-req`); it is called once, and only for a body that might be compressed. `varies` is never set.
 pub fn decide_request(
     request: &Request,
     link: Link,

@@ -10,8 +10,8 @@ use crate::reason::Reason;
 use crate::settings::{Effective, Proxied};
 use terse_message::{BodyLength, Known, Response, Version};
 
-/// Judges a response by its head. The offer is that of its request, under the same settings. `allowed` says whether the conditions hold
-/// (`compression if`); it is asked once, and only about a response that would be compressed for some client.
+/// Judges a response by its head. The offer is that of its request, under the same settings. `allowed` returns whether the
+/// conditions hold (`compression if`); it is called once, and only for a response that would be compressed for some client.
 pub fn decide(
     offer: &Offer,
     response: &Response,
@@ -81,7 +81,7 @@ pub fn look(verdict: &Verdict, first: &[u8], whole: Option<u64>, settings: &Effe
     judge_first(verdict, first, whole, settings.response_min_bytes(), settings.sniff())
 }
 
-/// Whether the message is one that carries a whole body: status, version, framing.
+/// Judges whether the message carries a whole body: status, version, framing.
 fn judge_message(offer: &Offer, response: &Response, settings: &Effective<'_>) -> Result<(), Reason> {
     let fields = &response.fields;
     match response.status {
@@ -89,7 +89,7 @@ fn judge_message(offer: &Offer, response: &Response, settings: &Effective<'_>) -
         200..=299 if offer.method == Method::Connect => return Err(Reason::Upgrade),
         100..=199 | 204 | 205 | 304 => return Err(Reason::NoBody),
         206 => return Err(Reason::Partial),
-        // A body that is no representation, but what makes one of another (RFC 3229).
+        // A body that is no representation, but the difference between two (RFC 3229).
         226 => return Err(Reason::Status),
         200..=203 => {}
         _ if settings.process().as_haproxy => return Err(Reason::Status),
@@ -108,7 +108,7 @@ fn judge_message(offer: &Offer, response: &Response, settings: &Effective<'_>) -
     }
 }
 
-/// Whether HAProxy would compress what a server of that version sends, framed so.
+/// Judges whether HAProxy would compress the response of a server of that version, framed so.
 fn judge_framing(response: &Response, settings: &Effective<'_>) -> Result<(), Reason> {
     if response.version < settings.http_version() {
         return Err(Reason::ServerVersion);
@@ -119,8 +119,9 @@ fn judge_framing(response: &Response, settings: &Effective<'_>) -> Result<(), Re
     Ok(())
 }
 
-/// Whether a 304 or a 206 is about a resource whose 200 would be compressed for some client, as far as its head tells: what it does not
-/// tell is taken for yes. So a 304 has the Vary of the 200 (RFC 9110 section 15.4.5), and no part is joined with what may be ours.
+/// Whether a 304 or a 206 is about a resource whose 200 would be compressed for some client, as far as its head shows:
+/// unknown facts are taken for yes. So a 304 has the Vary of the 200 (RFC 9110 section 15.4.5), and no part is joined with
+/// bytes that may be ours.
 fn concerns_ours(offer: &Offer, response: &Response, settings: &Effective<'_>, allowed: impl FnOnce() -> bool) -> bool {
     let fields = &response.fields;
     let may_be = || match judge_resource(response, settings) {
@@ -136,14 +137,14 @@ fn concerns_ours(offer: &Offer, response: &Response, settings: &Effective<'_>, a
     }
 }
 
-/// The length of what a part is of.
+/// The length of the representation that a part belongs to.
 fn whole_bytes(response: &Response) -> Option<u64> {
     let range = response.fields.first(Known::ContentRange)?;
     let total = &range[memchr::memchr(b'/', range)? + 1..];
     std::str::from_utf8(total).ok()?.trim().parse().ok()
 }
 
-/// The body's length, as far as it is known; of an answer to HEAD, what GET would have brought.
+/// The body's length, as far as it is known; of an answer to HEAD, that of GET's.
 fn known_bytes(offer: &Offer, response: &Response) -> Option<u64> {
     match response.body {
         BodyLength::Exact(bytes) => Some(bytes),
@@ -156,7 +157,8 @@ fn known_bytes(offer: &Offer, response: &Response) -> Option<u64> {
     }
 }
 
-/// Whether what the server sent can be compressed for anybody. Asked for parts of a body as well: they are of such a resource.
+/// Judges whether the server's response can be compressed for any client. Asked for parts of a body as well: they are of such a
+/// resource.
 fn judge_resource(response: &Response, settings: &Effective<'_>) -> Result<(), Reason> {
     let fields = &response.fields;
     if is_coded(fields) {
@@ -179,7 +181,7 @@ fn judge_resource(response: &Response, settings: &Effective<'_>) -> Result<(), R
     judge_type(content_type, settings.response_types())
 }
 
-/// What `compression proxied` says about a request that came through another proxy.
+/// The effect of `compression proxied` on a request that came through another proxy.
 fn judge_proxied(offer: &Offer, response: &Response, settings: &Effective<'_>) -> Result<(), Reason> {
     let Proxied::When(when) = settings.proxied() else { return Ok(()) };
     if !offer.proxied {
@@ -196,7 +198,7 @@ fn judge_proxied(offer: &Offer, response: &Response, settings: &Effective<'_>) -
     if holds { Ok(()) } else { Err(Reason::Proxied) }
 }
 
-/// Whether Expires says that no cache may keep the response: not after Date, or no date at all (RFC 9111 section 5.3).
+/// Whether Expires forbids caches to keep the response: not after Date, or no date at all (RFC 9111 section 5.3).
 fn is_expired(response: &Response) -> bool {
     let Some(expires) = response.fields.get(b"Expires") else { return false };
     match (crate::date::seconds(expires), response.fields.get(b"Date").and_then(crate::date::seconds)) {

@@ -239,7 +239,7 @@ fn on_is_a_whole_section() {
         ("compression on", GET, "200 HTTP/1.0\nContent-Type: application/problem+json; charset=utf-8", Coding::Gzip),
         ("compression on\ncompression type image/x-raw", GET, "200\nContent-Type: image/x-raw", Coding::Gzip),
         ("compression off\ncompression on", GET, "200\nContent-Type: application/atom+XML", Coding::Gzip),
-        // What a section says by itself counts, before `on` or after it.
+        // A section's own setting counts, before `on` or after it.
         (
             "compression algo gzip\ncompression on",
             "GET /\nAccept-Encoding: gzip, zstd",

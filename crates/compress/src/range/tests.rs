@@ -15,7 +15,7 @@ fn guarded(setup: &Setup, head: &str) -> (String, bool) {
     (lines(&ask.fields), joins)
 }
 
-/// What becomes of a range.
+/// Treatment of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     Stays,
@@ -129,7 +129,7 @@ fn what_guards_a_change_finds_the_servers_tag() {
         for (method, field) in
             [("PUT", "If-Match"), ("DELETE", "If-Match"), ("PATCH", "If-None-Match"), ("GET", "If-Match"), ("HEAD", "If-Match")]
         {
-            // What the client takes does not matter: it does not ask for what the tag names.
+            // The client's codings do not matter: it does not ask for the representation that the tag names.
             let (rest, _) = guarded(&setup, &format!("{method} /\n{field}: {sent}"));
             assert_eq!(rest, format!("{field}: {expected}"), "{lines} | {method}");
         }

@@ -9,7 +9,7 @@ use crate::lanes::Lanes;
 use crate::processor::Work;
 use crate::symbols::MAX_MATCH;
 
-/// Room that a turn of the loop takes at most: three bytes and a match, and what is written behind it.
+/// Room that a turn of the loop takes at most: three bytes and a match, and the bytes that are written after it.
 pub(super) const ROOM: usize = 3 + MAX_MATCH + WIDE;
 /// Input that a turn reads at most.
 pub(super) const INPUT: usize = 16;
@@ -114,7 +114,7 @@ impl Work for Fast<'_, '_, '_> {
 struct Ahead<'a> {
     rest: &'a [u8],
     hold: u64,
-    /// How many bits there are, in the lowest eight bits.
+    /// Number of bits, in the lowest eight bits.
     count: u32,
 }
 
@@ -130,7 +130,7 @@ impl<'a> Ahead<'a> {
         (bits.hold, bits.count) = (self.hold, self.count & 0xff);
     }
 
-    /// As that of [`Bits`].
+    /// Refills as [`Bits`] does.
     #[inline(always)]
     fn refill(&mut self) {
         if let Some(word) = self.rest.first_chunk() {
@@ -140,7 +140,7 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// Passes over a code and what is added.
+    /// Passes over a code and its extra bits.
     #[inline(always)]
     fn skip(&mut self, entry: Entry) {
         self.hold = entry.pass(self.hold);
@@ -148,7 +148,7 @@ impl<'a> Ahead<'a> {
     }
 }
 
-/// Copies a match; up to [`WIDE`] bytes behind it are overwritten.
+/// Copies a match; up to [`WIDE`] bytes after it are overwritten.
 #[inline(always)]
 fn repeat(room: &mut [u8], at: usize, distance: usize, length: usize) {
     let (mut from, mut to, end) = (at - distance, at, at + length);
@@ -169,7 +169,7 @@ fn repeat(room: &mut [u8], at: usize, distance: usize, length: usize) {
         }
         return;
     }
-    // What stands between is twice as long after each step.
+    // The distance between the two is twice as long after each step.
     let mut distance = distance;
     while distance < 16 {
         copy::<16>(room, from, to);

@@ -3,14 +3,14 @@
 use super::{Before, Decoder, Fill, Flaw, Input, Output, Pause, Stop};
 use crate::symbols::WINDOW;
 
-/// Decodes raw streams, one after the other, in pieces of any size.
+/// Decodes raw streams, in sequence, in pieces of any size.
 pub struct Inflate {
     decoder: Decoder,
     window: Box<[u8; WINDOW]>,
     fill: Fill,
 }
 
-/// What a call has done.
+/// Result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes of the input that were taken.
@@ -39,7 +39,7 @@ impl Inflate {
     /// Decodes as much as there is of input, or room for.
     ///
     /// # Errors
-    /// What is wrong with the stream: the same from then on.
+    /// The flaw of the stream: the same from then on.
     pub fn decode(&mut self, input: &[u8], room: &mut [u8]) -> Result<Progress, Flaw> {
         let mut input = Input::new(input);
         let mut output = Output::new(room, 0, Before::History(self.fill.history(&self.window[..])));

@@ -1,7 +1,7 @@
 //! Input, and the bits that were read of it.
 //!
-//! Bits are read ahead of what is decoded, eight bytes at a time where there are so many; whole bytes that were not used go back when a
-//! call is over ([`Bits::give_back`]). So a caller sees no more bytes taken than were needed, as with zlib.
+//! Bits are read ahead of the decoder, eight bytes at a time where there are so many; whole bytes that were not used go back
+//! when a call is over ([`Bits::give_back`]). So a caller sees no more bytes taken than were needed, as with zlib.
 
 /// Input of a call, and how far it was read.
 #[derive(Clone, Copy)]
@@ -21,7 +21,7 @@ impl<'a> Input<'a> {
         self.at
     }
 
-    /// What is left.
+    /// The remaining bytes.
     pub fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
@@ -35,9 +35,9 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Bits that wait between input and what they mean; the next one lowest.
+/// Bits between the input and the decoder; the next one lowest.
 ///
-/// Invariant: above the lowest `count` bits there is nothing, or what follows in the input.
+/// Invariant: above the lowest `count` bits there is nothing, or the next bits of the input.
 #[derive(Clone, Copy)]
 pub struct Bits {
     pub(super) hold: u64,
@@ -45,10 +45,10 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// None of them.
+    /// No bits.
     pub const NONE: Bits = Bits { hold: 0, count: 0 };
 
-    /// How many there are.
+    /// Number of bits.
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -66,7 +66,7 @@ impl Bits {
         self.count -= count;
     }
 
-    /// The next `count` bits, 32 at most. None: there are fewer, and the input is all taken.
+    /// The next `count` bits, 32 at most. `None`: there are fewer, and the input is all taken.
     #[inline(always)]
     pub fn take(&mut self, count: u32, input: &mut Input<'_>) -> Option<u32> {
         let bits = self.see(count, input)?;
@@ -88,7 +88,7 @@ impl Bits {
         self.skip(self.count % 8);
     }
 
-    /// Puts bits behind those that are there (`inflatePrime`), if there is room for them.
+    /// Puts bits after those that are there (`inflatePrime`), if there is room for them.
     pub fn prime(&mut self, count: u32, bits: u32) -> bool {
         let fits = count <= 16 && self.count + count <= 32;
         if fits {
@@ -130,7 +130,7 @@ impl Bits {
         self.keep();
     }
 
-    /// Forgets what is above the bits that count.
+    /// Clears the bits above those that count.
     pub fn keep(&mut self) {
         self.hold &= (1 << self.count) - 1;
     }

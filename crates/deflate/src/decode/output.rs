@@ -1,4 +1,4 @@
-//! Where output goes, and what stands before it.
+//! The output, and the bytes before it.
 
 /// Room for output, and the bytes to which matches may refer that are not in it.
 pub struct Output<'a> {
@@ -7,12 +7,12 @@ pub struct Output<'a> {
     pub(super) before: Before<'a>,
 }
 
-/// What was put out before the room's first byte.
+/// The bytes that were put out before the room's first byte.
 #[derive(Clone, Copy)]
 pub enum Before<'a> {
     /// It was kept.
     History(History<'a>),
-    /// It is the room itself, which is used again and again: so many bytes of it, which end at its end.
+    /// It is the room itself, which is used again and again: this number of its bytes, up to its end.
     Room(usize),
 }
 
@@ -35,10 +35,10 @@ impl History<'_> {
     }
 }
 
-/// How far a ring of up to 32 KB is filled, which lies somewhere else.
+/// Fill of a ring of up to 32 KB, which lies somewhere else.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fill {
-    /// Where the next byte goes.
+    /// Offset of the next byte.
     next: u16,
     filled: u16,
 }
@@ -55,7 +55,7 @@ impl Fill {
         self.filled = (usize::from(self.filled) + bytes.len()).min(ring.len()) as u16;
     }
 
-    /// What is in the ring.
+    /// The content of the ring.
     pub fn history(self, ring: &[u8]) -> History<'_> {
         History { ring, next: self.next.into(), filled: self.filled.into() }
     }
@@ -73,7 +73,7 @@ impl<'a> Output<'a> {
         self.at
     }
 
-    /// What was put out.
+    /// The bytes that were put out.
     pub fn bytes(&self) -> &[u8] {
         &self.room[..self.at]
     }
@@ -83,7 +83,7 @@ impl<'a> Output<'a> {
         self.room.len() - self.at
     }
 
-    /// Whether more may be written behind the output than was put out.
+    /// Whether bytes after the output may be overwritten.
     pub(super) fn may_spill(&self) -> bool {
         matches!(self.before, Before::History(_))
     }
@@ -93,7 +93,7 @@ impl<'a> Output<'a> {
         self.at + self.before.bytes(self.at)
     }
 
-    /// Puts a byte; whether there was room for it.
+    /// Puts a byte; returns whether there was room for it.
     pub(super) fn put(&mut self, byte: u8) -> bool {
         let place = self.room.get_mut(self.at);
         let fits = place.is_some();
@@ -104,7 +104,7 @@ impl<'a> Output<'a> {
         fits
     }
 
-    /// Puts as many of these as fit; how many.
+    /// Puts as many of these as fit; returns their number.
     pub(super) fn put_all(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.left());
         self.room[self.at..self.at + count].copy_from_slice(&bytes[..count]);
@@ -112,7 +112,7 @@ impl<'a> Output<'a> {
         count
     }
 
-    /// Puts bytes again that stand `distance` back, which is within [`Output::reach`], as many as fit; how many.
+    /// Puts bytes again that stand `distance` back, which is within [`Output::reach`], as many as fit; returns their number.
     pub(super) fn repeat(&mut self, distance: usize, length: usize) -> usize {
         let length = length.min(self.left());
         self.before.repeat(self.room, self.at, distance, length);
@@ -122,7 +122,7 @@ impl<'a> Output<'a> {
 }
 
 impl Before<'_> {
-    /// How many bytes there are, in front of a room of which `at` are put out.
+    /// Number of bytes before a room of which `at` are put out.
     fn bytes(&self, at: usize) -> usize {
         match self {
             Before::History(history) => history.filled,
@@ -136,7 +136,7 @@ impl Before<'_> {
         while left > 0 {
             let count = match distance.checked_sub(at) {
                 None | Some(0) => {
-                    // What stands between is put out again and again.
+                    // The bytes between the two are put out again and again.
                     let count = left.min(distance);
                     room.copy_within(at - distance..at - distance + count, at);
                     count
@@ -148,7 +148,8 @@ impl Before<'_> {
         }
     }
 
-    /// Copies bytes that begin `back` before the room: as many as stand there side by side, or are wanted.
+    /// Copies bytes that begin `back` before the room: as many as stand there side by side, or are wanted; returns their
+    /// number.
     fn copy(&self, back: usize, room: &mut [u8], at: usize, most: usize) -> usize {
         match self {
             Before::History(History { ring, next, .. }) => {
@@ -166,8 +167,8 @@ impl Before<'_> {
         }
     }
 
-    /// Puts bytes at a place of a room that stand `distance` back, before it, where `SPILL` more may be overwritten; whether they are
-    /// there.
+    /// Puts bytes at a place of a room that stand `distance` back, before it, where `SPILL` more may be overwritten; returns
+    /// whether they are there.
     #[inline(always)]
     pub(super) fn repeat_with_spill<const SPILL: usize>(&self, room: &mut [u8], at: usize, distance: usize, length: usize) -> bool {
         let Before::History(History { ring, next, filled }) = *self else { return false };

@@ -1,22 +1,24 @@
-//! Tables that say what the next bits mean.
+//! Tables of the meaning of the next bits.
 //!
-//! A code of up to `ROOT` bits is found at once: the next `ROOT` bits are the place of its entry, whatever follows it in them. For a
-//! longer one the entry there leads to a second table, whose place is in the bits behind. An entry says all of a symbol: how many bits to
-//! pass over, and the byte, or the base of a length or distance and how many bits are to be added to it.
+//! A code of up to `ROOT` bits is found at once: the next `ROOT` bits are the place of its entry, whatever follows it in
+//! them. For a longer code the entry there leads to a second table, whose place is in the bits after those. An entry has all
+//! of a symbol: the number of bits to pass over, and the byte, or the base of a length or distance and the number of its
+//! extra bits.
 //!
 //! ```text
 //!   31       30 … 16                        15     14     13 … 8             7 … 0
 //!   a byte   byte, base, or where a table   other  which  bits of the code   with those that are added
 //! ```
 //!
-//! Entries of other kinds: the end of a block, a second table (the bits of its places stand where those of a code do), and what is no code.
+//! Entries of other kinds: the end of a block, a second table (the bits of its places stand where those of a code do), and
+//! bits that are no code.
 
 use crate::huffman::MAX_LENGTH;
 use crate::symbols::{
     DISTANCE_SYMBOLS, END_OF_BLOCK, FIRST_LENGTH, LENGTH_BASE, LENGTH_EXTRA, LITLEN_SYMBOLS, MIN_MATCH, distance_extra,
 };
 
-/// What the next bits mean.
+/// Meaning of the next bits.
 #[derive(Clone, Copy)]
 pub(super) struct Entry(u32);
 
@@ -84,7 +86,7 @@ impl Entry {
         self.0 >> 8 & 0x3f
     }
 
-    /// Bits of the code and what is added.
+    /// Bits of the code and the extra bits.
     #[inline(always)]
     pub(super) fn all_bits(self) -> u32 {
         self.0 & 0xff
@@ -97,13 +99,13 @@ impl Entry {
         self.base() + below.wrapping_shr(self.0 >> 8) as u32
     }
 
-    /// The bits behind the code and what is added.
+    /// The bits after the code and its extra bits.
     #[inline(always)]
     pub(super) fn pass(self, bits: u64) -> u64 {
         bits.wrapping_shr(self.0)
     }
 
-    /// How many bits are left of so many: right in the lowest eight bits.
+    /// The number of bits that are left of `count`: right in the lowest eight bits.
     #[inline(always)]
     pub(super) fn take_from(self, count: u32) -> u32 {
         count.wrapping_sub(self.0)
@@ -124,14 +126,14 @@ pub(super) struct Table<const N: usize, const ROOT: usize>([Entry; N]);
 impl<const N: usize, const ROOT: usize> Table<N, ROOT> {
     pub(super) const EMPTY: Self = Table([Entry::NONE; N]);
 
-    /// What these bits mean.
+    /// Finds the meaning of these bits.
     #[inline(always)]
     pub(super) fn find(&self, bits: u64) -> Entry {
         const { assert!(1 << ROOT <= N) };
         self.0[(bits & ((1 << ROOT) - 1)) as usize]
     }
 
-    /// What they mean where the first table leads to a second one.
+    /// Finds their meaning where the first table leads to a second one.
     #[inline(always)]
     pub(super) fn follow(&self, table: Entry, bits: u64) -> Entry {
         self.0.get(table.place(bits)).copied().unwrap_or(Entry::NONE)
@@ -155,10 +157,12 @@ impl<const N: usize, const ROOT: usize> Table<N, ROOT> {
         std::array::from_fn(|at| self.0[at].0 as u8)
     }
 
-    /// Makes the table of a code, of the lengths of its symbols' codes and what each of them means; how many entries it has.
+    /// Makes the table of a code, of the lengths of its symbols' codes and the meaning of each; returns the number of its
+    /// entries.
     ///
-    /// RFC 1951 section 3.2.2: shorter codes come first, and of one length those of lower symbols; the first bit of a code is its highest.
-    /// Codes that leave bits without a meaning are taken where the RFC has a use for them: a single one of one bit, and none at all.
+    /// RFC 1951 section 3.2.2: shorter codes come first, and among those of equal length those of lower symbols; the first
+    /// bit of a code is its highest. Codes that leave bits without a meaning are taken where the RFC has a use for them: a
+    /// single symbol with a code of one bit, and none at all.
     pub(super) fn fill(&mut self, lengths: &[u8], meaning: impl Fn(usize) -> Entry) -> Result<usize, Uneven> {
         const { assert!(1 << ROOT <= N && ROOT < MAX_LENGTH) };
         let sorted = Sorted::of(lengths)?;
@@ -207,7 +211,7 @@ impl<const N: usize, const ROOT: usize> Table<N, ROOT> {
     }
 }
 
-/// The code behind another of the same length, first bit lowest.
+/// The code after another of the same length, first bit lowest.
 fn next(code: usize, length: usize) -> Option<usize> {
     let zeros = code ^ ((1 << length) - 1);
     let highest = 1 << zeros.checked_ilog2()?;
@@ -263,11 +267,11 @@ impl Sorted {
     }
 }
 
-/// Lengths that no code has: too many short ones, or too few.
+/// Lengths that form no code: too many short ones, or too few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Uneven;
 
-/// What bytes and lengths mean. Two symbols occur in no stream.
+/// The meaning of bytes and lengths. Two symbols occur in no stream.
 pub(super) const LITLEN: [Entry; LITLEN_SYMBOLS] = {
     let mut entries = [Entry(OTHER); LITLEN_SYMBOLS];
     let mut byte = 0;
@@ -284,7 +288,7 @@ pub(super) const LITLEN: [Entry; LITLEN_SYMBOLS] = {
     entries
 };
 
-/// What distances mean. Two symbols occur in no stream.
+/// The meaning of distances. Two symbols occur in no stream.
 pub(super) const DISTANCES: [Entry; 32] = {
     let mut entries = [Entry(OTHER); 32];
     let (mut slot, mut base) = (0, 1);
@@ -325,7 +329,7 @@ mod tests {
         })
     }
 
-    /// Every code, with noise behind it, leads to its symbol.
+    /// Every code, with noise after it, leads to its symbol.
     fn check<const N: usize, const ROOT: usize>(lengths: &[u8], noise: u64) -> Result<(), TestCaseError> {
         let mut table = Table::<N, ROOT>::EMPTY;
         let entries = table.fill(lengths, |symbol| Entry::number(symbol as u16, 0)).expect("it fits");
@@ -361,7 +365,7 @@ mod tests {
             let is_other_sum = [before, to].map(|length| if length == 0 { 0 } else { 1 << (15 - length) });
             let mut table = Litlen::EMPTY;
             let filled = table.fill(&lengths, |symbol| LITLEN[symbol]);
-            // A single code of one bit, or none, is what may be left.
+            // A single code of one bit, or none, may be left.
             prop_assert!(filled.is_ok() == (is_other_sum[0] == is_other_sum[1]) || used <= 2);
         }
     }

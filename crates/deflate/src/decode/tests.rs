@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What comes out where input and room come in pieces of such sizes, with what was put out kept in a ring of 32 KB.
+/// The output for input and room in pieces of such sizes, with the output kept in a ring of 32 KB.
 fn decode(packed: &[u8], input_pieces: &[usize], rooms: &[usize], pause: Pause) -> Result<(Vec<u8>, usize), Flaw> {
     let mut decoder = Box::new(Decoder::new());
     let (mut ring, mut fill) = (vec![0u8; 32_768], Fill::default());

@@ -1,8 +1,8 @@
-//! Cache-Control of requests and responses (RFC 9111 section 5.2), as far as it says anything to this cache.
+//! Cache-Control of requests and responses (RFC 9111 section 5.2): the directives that concern this cache.
 
 use terse_message::{Fields, Known, list};
 
-/// What a request says.
+/// Directives of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct RequestControl {
     /// `no-cache`, here or in Pragma: the server must be asked.
@@ -15,7 +15,7 @@ pub(super) struct RequestControl {
     pub(super) min_fresh: Option<u64>,
 }
 
-/// What a response says.
+/// Directives of a response.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct ResponseControl {
     /// `no-store`, `no-cache` or `private`, also with names of fields: it must not be kept here, where nothing is asked about again
@@ -37,9 +37,9 @@ pub(super) enum Seconds {
     /// There is no such directive.
     #[default]
     Unsaid,
-    /// What it says is no number, or two lines say two: such a response counts as stale (section 4.2.1).
+    /// A value that is no number, or two lines with different values: such a response counts as stale (section 4.2.1).
     Invalid,
-    /// So many.
+    /// This number of seconds.
     Said(u64),
 }
 
@@ -51,7 +51,7 @@ impl RequestControl {
         for (name, value) in directives(fields) {
             said = true;
             let least = |one: Option<u64>, other| Some(one.map_or(other, |one| one.min(other)));
-            // What is no number asks for the strictest.
+            // A value that is no number counts as the strictest request.
             match () {
                 () if name.eq_ignore_ascii_case(b"no-cache") => control.no_cache = true,
                 () if name.eq_ignore_ascii_case(b"no-store") => control.no_store = true,
@@ -104,7 +104,7 @@ impl Seconds {
     }
 }
 
-/// A number of seconds (section 1.2.2); one that is too large to be counted is the largest.
+/// Parses a number of seconds (section 1.2.2); a number too large to be counted is taken as [`MOST_SECONDS`].
 pub(super) fn seconds(value: &[u8]) -> Option<u64> {
     let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
     digits.then(|| {
@@ -112,7 +112,7 @@ pub(super) fn seconds(value: &[u8]) -> Option<u64> {
     })
 }
 
-/// Section 1.2.2: whoever cannot count as far as a number says takes 2^31.
+/// The largest number of seconds: a recipient that cannot represent a greater value takes 2^31 (section 1.2.2).
 pub(super) const MOST_SECONDS: u64 = 1 << 31;
 
 /// The directives, with their arguments, which may be quoted.

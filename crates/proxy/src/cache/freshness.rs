@@ -1,4 +1,4 @@
-//! How long a response is fresh (RFC 9111 section 4.2), and whether it may be kept at all (section 3).
+//! Freshness lifetime of a response (RFC 9111 section 4.2), and whether it may be stored at all (section 3).
 //!
 //! The server that is asked is the origin or its neighbour, so its Age is believed and its Date is not compared with our clock
 //! (section 4.2.3).
@@ -10,14 +10,14 @@ use terse_sample::date;
 /// The time by which a response is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Term {
-    /// How old it was when it came, in seconds.
+    /// Age of the response when it came, in seconds.
     pub(super) age: u64,
     /// For how many seconds it is fresh from then on; more than 0.
     pub(super) fresh: u64,
 }
 
-/// For how long a response may be kept, or `None`. `authorized`: its request had an Authorization field; `most`: the cache's
-/// `max-age`; `now`: seconds since 1970; `delay`: the seconds between the request and the response.
+/// Returns for how long a response may be kept, or `None`. `authorized`: its request had an Authorization field; `most`: the
+/// cache's `max-age`; `now`: seconds since 1970; `delay`: the seconds between the request and the response.
 pub(super) fn term(response: &Response, authorized: bool, most: u64, now: i64, delay: u64) -> Option<Term> {
     let fields = &response.fields;
     if response.status != 200 || fields.has(Known::ContentRange) {
@@ -25,7 +25,7 @@ pub(super) fn term(response: &Response, authorized: bool, most: u64, now: i64, d
     }
     let control = ResponseControl::of(fields);
     let shareable = control.public || control.must_revalidate || control.shared_max_age != Seconds::Unsaid;
-    // Section 3.5. A cookie for one client is nothing that others should get, unless the server says that they may.
+    // Section 3.5. A cookie for one client is not for others, unless the server allows that.
     if control.forbidden || authorized && !shareable || fields.has(Known::SetCookie) && !control.public {
         return None;
     }
@@ -34,7 +34,7 @@ pub(super) fn term(response: &Response, authorized: bool, most: u64, now: i64, d
     (fresh > 0).then_some(Term { age, fresh })
 }
 
-/// What Age says; `None` when it is not to be understood.
+/// Returns the value of Age; `None` when it cannot be parsed.
 fn age(fields: &Fields) -> Option<u64> {
     match fields.get(b"Age") {
         None => Some(0),
@@ -42,7 +42,8 @@ fn age(fields: &Fields) -> Option<u64> {
     }
 }
 
-/// The freshness lifetime: said by the server, or guessed where there is something to ask by whether it still holds.
+/// The freshness lifetime: set by the server, or heuristic where the response has a validator to ask by whether it still
+/// holds.
 fn lifetime(fields: &Fields, control: &ResponseControl, most: u64, now: i64) -> Option<u64> {
     for said in [control.shared_max_age, control.max_age] {
         match said {
@@ -53,7 +54,7 @@ fn lifetime(fields: &Fields, control: &ResponseControl, most: u64, now: i64) -> 
     }
     let dated = moment(fields, b"Date").unwrap_or(now);
     if let Some(expires) = fields.get(b"Expires") {
-        // What is no date has expired (section 5.3).
+        // An invalid date counts as expired (section 5.3).
         return u64::try_from(date::parse(expires)? - dated).ok();
     }
     match moment(fields, b"Last-Modified") {

@@ -1,4 +1,5 @@
-//! Early hints (RFC 8297): what a resource's responses have said in Link, told to the next client while the server still thinks.
+//! Early hints (RFC 8297): the Link fields of a resource's responses, sent to the next client while the server still prepares
+//! its response.
 //!
 //! Hints outlive their response: when that goes to make room, they stay, as long as there are not too many of them.
 
@@ -69,7 +70,7 @@ pub(super) fn of(fields: &Fields) -> Option<Hints> {
     (!hints.is_empty()).then_some(hints)
 }
 
-/// Whether a link (RFC 8288 section 3) is one that a browser can use ahead: by the first of its `rel` parameters.
+/// Whether a link (RFC 8288 section 3) is useful to a browser ahead of the response: by the first of its `rel` parameters.
 fn is_hint(link: &[u8]) -> bool {
     let Some(end) = link.strip_prefix(b"<").and_then(|rest| memchr::memchr(b'>', rest)) else { return false };
     for parameter in list::parameters(&link[end + 2..]) {

@@ -1,4 +1,4 @@
-//! Caches: small responses, kept in memory and given to whoever asks again (RFC 9111).
+//! Caches: small responses, kept in memory and sent to clients that ask again (RFC 9111).
 //!
 //! ```text
 //!   http-request cache-use ── Key, look ──┬─ fresh, selected: Hit ──> phase/stored.rs: 304, or the response ──> rules, compression
@@ -7,15 +7,16 @@
 //!   an unsafe method succeeds ── forget
 //! ```
 //!
-//! [`control`], [`freshness`], [`selection`] and [`precondition`] are the policy: pure, what is known is an argument. [`shelf`] holds what
-//! is kept, [`room`] counts it.
+//! [`control`], [`freshness`], [`selection`] and [`precondition`] are the policy: pure functions, with all known facts as
+//! arguments. [`shelf`] holds the stored responses, [`room`] counts their bytes.
 //!
 //! Invariants:
-//! * A kept response is whole: what broke off, grew too large or was overtaken by a change of the resource is dropped.
-//! * What is kept, what is being recorded and what is being sent never exceeds `total-max-size` together.
+//! * A stored response is whole: a response that broke off, grew too large or was overtaken by a change of the resource is
+//!   dropped.
+//! * Responses that are stored, being recorded and being sent never exceed `total-max-size` together.
 //! * No lock is held while bytes are copied, hashed or sent.
-//! * What is stored is what the server sent, before anything here decodes or compresses it: so tags are the server's, and each hit is
-//!   compressed, or answered with 304, as the server's own answer would be.
+//! * A stored response is as the server sent it, before the proxy decodes or compresses it. So entity tags are the server's,
+//!   and each hit is compressed, or answered with 304, as the server's own response would be.
 
 mod control;
 mod freshness;
@@ -45,7 +46,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use terse_http::h1;
 use terse_message::{BodyLength, Known, Malformed, Request, Response, Version, list};
 
-/// A cache; one for all workers.
+/// A cache, shared by all workers.
 pub struct Cache {
     /// Its name.
     pub name: Arc<str>,
@@ -60,14 +61,14 @@ pub struct Cache {
     secret: [u8; 32],
 }
 
-/// What a resource is known by: the keyed BLAKE3 hash of its scheme, its host and its target. Who does not know the secret cannot make two
-/// resources one.
+/// Key of a resource: the keyed BLAKE3 hash of its scheme, its host and its target. Without the secret, a client cannot make
+/// two resources collide.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Key([u64; 4]);
 
 /// A kept response.
 pub struct Entry {
-    /// Its head, as lines of HTTP/1, without what said its length or belonged to a connection.
+    /// Its head, as lines of HTTP/1, without the fields that gave its length or belonged to a connection.
     pub head: Box<[u8]>,
     /// When it came, in milliseconds since 1970.
     pub came_ms: i64,
@@ -76,35 +77,35 @@ pub struct Entry {
     selector: Selector,
     key: Key,
     hints: Option<Hints>,
-    /// How old it was then, in seconds.
+    /// Age of the response then, in seconds.
     age: u64,
     /// Until when it is fresh.
     fresh_until_ms: i64,
     space: Space,
 }
 
-/// What a stream has to do with caches, once a rule has asked one.
+/// State of a stream's caches, from the first `cache-use` rule on.
 #[derive(Default)]
 pub struct Caching {
-    /// What caches were asked, in the order of the rules.
+    /// The caches that were asked, in the order of the rules.
     pub asked: Vec<Asked>,
     /// The cache that has answered.
     pub answered: Option<Arc<Cache>>,
-    /// What records the response.
+    /// Recorder of the response; `None` when it is not stored.
     pub recording: Option<Box<Recording>>,
 }
 
-/// What a cache was asked: the request as it was then. Rules may change it before they ask the next.
+/// A lookup in a cache: the request as it was then. Rules may change it before they ask the next cache.
 pub struct Asked {
     /// The cache.
     pub cache: Arc<Cache>,
     /// The resource.
     pub key: Key,
-    /// How often the resource had been changed.
+    /// Number of changes of the resource until then.
     changes: u64,
     selecting: Selecting,
     control: RequestControl,
-    /// Whether an answer is looked for at all.
+    /// Whether a stored response is looked for at all.
     pub may_answer: bool,
     /// Whether the response to this request may be kept.
     may_store: bool,
@@ -120,12 +121,12 @@ pub struct Hit {
     pub age: u64,
 }
 
-/// A shelf has no less, so that what is asked for least goes first.
+/// Lower bound of a shelf's size, so that the entry that is asked for least is evicted first.
 const SHELF_BYTES: usize = 4 << 20;
 const MOST_SHELVES: usize = 16;
 
 impl Cache {
-    /// An empty cache. `secret`: a key that nobody else knows.
+    /// Creates an empty cache. `secret`: a key that is known to this process alone.
     pub fn new(name: Arc<str>, settings: CacheSettings, secret: &[u8; 32]) -> Cache {
         let bytes = settings.total_bytes();
         let shelves = 1 << (bytes / SHELF_BYTES).clamp(1, MOST_SHELVES).ilog2();
@@ -140,14 +141,15 @@ impl Cache {
         }
     }
 
-    /// The key of what is asked for; `None` where that is not said. `over_tls`: whether the client speaks TLS.
+    /// The key of the resource that is asked for; `None` where the request does not name it. `over_tls`: whether the client
+    /// speaks TLS.
     fn key(&self, request: &Request, over_tls: bool) -> Option<Key> {
         let authority = request.authority().filter(|authority| !authority.is_empty())?;
         let target = Some(request.path_and_query()).filter(|target| target.first() == Some(&b'/'))?;
         let implied = if over_tls { &b"https"[..] } else { b"http" };
         let scheme = request.scheme().map_or(Cow::Borrowed(implied), |scheme| scheme.to_ascii_lowercase().into());
         let mut hasher = blake3::Hasher::new_keyed(&self.secret);
-        // Both: who speaks no TLS, and says https, must not choose what others get who do.
+        // Both are hashed: a client without TLS that writes https must not choose the responses of clients with TLS.
         hasher.update(implied).update(b":").update(&scheme).update(b":");
         hasher.update(&authority.to_ascii_lowercase()).update(target);
         let mut words = [0; 4];
@@ -157,8 +159,8 @@ impl Cache {
         Some(Key(words))
     }
 
-    /// What a request that a rule sends here asks; nothing when it asks for no resource. `over_tls`: whether the client
-    /// speaks TLS; `selecting`: what chooses among responses that vary.
+    /// The lookup for a request that a rule sends here; `None` when it asks for no resource. `over_tls`: whether the client
+    /// speaks TLS; `selecting`: the fields that choose among responses that vary.
     pub fn meet(self: &Arc<Self>, request: &Request, over_tls: bool, selecting: Selecting) -> Option<Asked> {
         let key = self.key(request, over_tls)?;
         let control = RequestControl::of(&request.fields);
@@ -177,7 +179,7 @@ impl Cache {
         })
     }
 
-    /// The response for a request that [may have one](Asked::may_answer) from here.
+    /// Returns the stored response for a request that [may have one](Asked::may_answer) from here.
     pub fn look(&self, asked: &Asked, now_ms: i64) -> Option<Hit> {
         let entry = self.shelf(&asked.key).look(&asked.key, &asked.selecting, now_ms)?;
         let control = &asked.control;
@@ -187,8 +189,8 @@ impl Cache {
         fits.then_some(Hit { entry, age })
     }
 
-    /// Begins to keep the response to what it was asked, of which the head is there; `None` when it is not kept. `now_ms`: milliseconds
-    /// since 1970; `delay_s`: how long the server took.
+    /// Begins to record the response to a request that was looked up, once the head has come; `None` when it is not kept.
+    /// `now_ms`: milliseconds since 1970; `delay_s`: the server's response time.
     pub fn record(self: &Arc<Self>, asked: &Asked, response: &Response, now_ms: i64, delay_s: u64) -> Option<Recording> {
         if !asked.may_store {
             return None;
@@ -197,7 +199,7 @@ impl Cache {
             return None;
         }
         let selector = asked.selecting.selector(&response.fields)?;
-        // Who asked must be one of those who get it.
+        // The stored response must be selectable by the request that it answers.
         if !selector.admits(&asked.selecting) {
             return None;
         }
@@ -250,7 +252,7 @@ impl Cache {
         drop(gone);
     }
 
-    /// What is known to be worth fetching with a resource that is not here, or no longer fresh.
+    /// The links that are known to be worth fetching with a resource that is not stored, or no longer fresh.
     pub fn hints(&self, key: &Key) -> Option<Arc<[Box<[u8]>]>> {
         if self.settings.early_hints == EarlyHints::Off {
             return None;
@@ -259,7 +261,7 @@ impl Cache {
         stale.or_else(|| hints_of(&self.hints).of(key))
     }
 
-    /// What has a response again needs no hints of its own.
+    /// Drops the separate hints of a resource that has a stored response again.
     fn settle_hints(&self, key: &Key) {
         if self.settings.early_hints != EarlyHints::Off {
             hints_of(&self.hints).forget(key);
@@ -295,7 +297,7 @@ impl Cache {
         self.room.free()
     }
 
-    /// Takes room, for which what was asked for least lately goes; false when there is none.
+    /// Takes room, evicting the least recently used entries; false when there is none.
     fn make_room(&self, space: &mut Space, bytes: usize) -> bool {
         loop {
             if space.grow(bytes) {
@@ -326,12 +328,12 @@ impl Cache {
 }
 
 impl Caching {
-    /// What a cache was asked last, if it was.
+    /// The last lookup of this stream in a cache; `None` if there was none.
     pub fn asked_of(&self, cache: &Arc<Cache>) -> Option<&Asked> {
         self.asked.iter().rfind(|asked| Arc::ptr_eq(&asked.cache, cache))
     }
 
-    /// What an unsafe method has changed is no longer answered from a cache (section 4.4).
+    /// Invalidates the resources that an unsafe method has changed (section 4.4).
     pub fn forget(&self) {
         self.asked.iter().for_each(|asked| asked.cache.forget(&asked.key));
     }
@@ -344,10 +346,10 @@ impl std::fmt::Debug for Cache {
 }
 
 impl Entry {
-    /// Makes its head that of a response.
+    /// Parses the stored head into a response.
     ///
     /// # Errors
-    /// None of a head that was recorded here.
+    /// None for a head that was recorded here.
     pub fn read_head(&self, response: &mut Response) -> Result<(), Malformed> {
         h1::parse_response(&self.head, b"GET", response).map(drop)
     }
@@ -367,7 +369,7 @@ impl Entry {
         (self.fresh_until_ms - now_ms).div_euclid(1000)
     }
 
-    /// What tells it from other responses of its resource, for people.
+    /// Text, for people, that tells it from other responses of its resource.
     pub fn selector_text(&self) -> String {
         self.selector.text()
     }
@@ -388,13 +390,13 @@ impl Pieces for Entry {
 }
 
 impl Key {
-    /// What people are shown of it.
+    /// Short form of the key, for people.
     pub fn short(&self) -> u32 {
         self.0[0] as u32
     }
 }
 
-/// Whether a method may change what it is sent to (RFC 9110 section 9.2.1).
+/// Whether a method may change the resource that it is sent to (RFC 9110 section 9.2.1).
 pub fn is_unsafe(method: &[u8]) -> bool {
     !matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE")
 }

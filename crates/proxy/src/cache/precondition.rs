@@ -7,13 +7,13 @@ use terse_compress::etag::{Tag, Tags};
 use terse_message::{Fields, Known, Response};
 use terse_sample::date;
 
-/// Whether what the client holds is the stored response, which came at that time in seconds since 1970.
+/// Whether the client's copy is the stored response, which came at that time in seconds since 1970.
 pub fn is_held(asked: &Fields, stored: &Fields, came: i64) -> bool {
     if asked.has(Known::IfNoneMatch) {
         let tag = stored.first(Known::Etag).and_then(Tag::parse);
         let same = |tags: &[u8]| match tags.trim_ascii() {
             b"*" => true,
-            // The comparison is weak: only what stands between the quotes counts.
+            // The comparison is weak: only the text between the quotes counts.
             tags => tag.is_some_and(|tag| Tags::of(tags).any(|asked| asked.opaque == tag.opaque)),
         };
         return asked.every(Known::IfNoneMatch).any(same);
@@ -23,7 +23,8 @@ pub fn is_held(asked: &Fields, stored: &Fields, came: i64) -> bool {
     changed <= since
 }
 
-/// Makes a 304 of the response (RFC 9110 section 15.4.5): what describes the body goes, but what a client keeps its copy by.
+/// Makes a 304 of the response (RFC 9110 section 15.4.5): fields that describe the body go, except those that a client
+/// validates its copy by.
 pub fn not_modified(response: &mut Response) {
     response.status = 304;
     response.set_reason(b"Not Modified");

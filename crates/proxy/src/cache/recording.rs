@@ -13,15 +13,15 @@ pub struct Recording {
     cache: Arc<Cache>,
     key: Key,
     ticket: Ticket,
-    /// What becomes of it; nothing once it is too large.
+    /// The entry under construction; `None` once it is too large.
     entry: Option<Entry>,
-    /// What the last piece of the body holds so far.
+    /// Bytes of the last piece of the body so far.
     last: Vec<u8>,
 }
 
 /// Bytes of a piece.
 const PIECE_BYTES: usize = 16 * 1024;
-/// What an entry costs beside its bytes, about.
+/// Approximate cost of an entry beside its bytes.
 const COST_BYTES: usize = 512;
 
 impl Recording {
@@ -29,7 +29,7 @@ impl Recording {
         Recording { cache: cache.clone(), key, ticket, entry: Some(entry), last: Vec::new() }
     }
 
-    /// Takes the room of the head; false when there is none.
+    /// Takes the room for the head; false when there is none.
     pub(super) fn settle_in(&mut self) -> bool {
         let Some(entry) = &mut self.entry else { return false };
         let bytes = COST_BYTES + entry.head.len() + entry.selector.bytes();
@@ -48,7 +48,7 @@ impl Recording {
             if self.last.len() == self.last.capacity() {
                 let full = std::mem::take(&mut self.last);
                 entry.body.extend(Some(full.into_boxed_slice()).filter(|piece| !piece.is_empty()));
-                // One that is short is most often the whole body.
+                // A short piece is most often the whole body.
                 let size = if entry.body.is_empty() { data.len().min(PIECE_BYTES) } else { PIECE_BYTES };
                 if !self.cache.make_room(&mut entry.space, size) {
                     return false;
@@ -96,8 +96,8 @@ impl Drop for Recording {
     }
 }
 
-/// The lines of a head that is kept: without what said the length of the body or belonged to the connection (RFC 9111 section 3.1), and
-/// with a Date (RFC 9110 section 6.6.1). `now`: seconds since 1970.
+/// Returns the lines of the head to store: without the fields that gave the length of the body or belonged to the connection
+/// (RFC 9111 section 3.1), and with a Date (RFC 9110 section 6.6.1). `now`: seconds since 1970.
 pub(super) fn head(response: &Response, now: i64) -> Box<[u8]> {
     let mut kept = Response::default();
     (kept.status, kept.version) = (response.status, response.version);

@@ -1,4 +1,4 @@
-//! The bytes of a cache: taken before anything is kept, given back when the last who uses it has gone.
+//! The bytes of a cache: taken before anything is kept, given back when the last user of an entry has gone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -41,7 +41,7 @@ impl Space {
         grown
     }
 
-    /// Gives back what is more than this.
+    /// Gives back the bytes above this number.
     pub(super) fn shrink_to(&mut self, bytes: usize) {
         let given = self.bytes.saturating_sub(bytes);
         self.room.taken.fetch_sub(given, Relaxed);

@@ -1,16 +1,16 @@
-//! Which of several stored responses a request selects: Vary (RFC 9111 section 4.1), for the fields that are understood.
+//! Selection among the stored responses of a resource: Vary (RFC 9111 section 4.1), for the fields that are understood.
 //!
-//! A response that varies on Accept-Encoding goes to requests whose field says the same, in whatever order and letters: what a server
-//! chooses for another is not known. One that is coded, and does not say that it varies, goes to whoever names all of its codings. None
-//! that is coded is kept where the field is missing: `decompression accept` has perhaps asked for the coding, for the proxy alone. Under
-//! `http-conformance haproxy` it is known by its own codings alone, as in HAProxy: whoever takes all of them may have it, and a request without
-//! the field takes any.
+//! A response that varies on Accept-Encoding goes to requests with an equal field, in any order and letter case: the server's
+//! choice for another value is not known. A coded response without such a Vary goes to requests that name all of its codings.
+//! No coded response is kept where the field is missing: `decompression accept` has perhaps asked for the coding, for the
+//! proxy alone. Under `http-conformance haproxy` a response is known by its own codings alone, as in HAProxy: a client that
+//! takes all of them may have it, and a request without the field takes any.
 
 use std::collections::BTreeMap;
 use terse_compress::{accept, policy};
 use terse_message::{Conformance, Fields, Known, list};
 
-/// What a request says in the fields that are understood.
+/// Values of a request in the fields that are understood.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Selecting {
     /// A bit for each coding that it takes; `None`: it names too many for the response to be kept.
@@ -22,13 +22,13 @@ pub struct Selecting {
     origin: Box<[u8]>,
 }
 
-/// By what a stored response is selected.
+/// Conditions that a request must meet to select a stored response.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Selector {
     codings: Option<u32>,
-    /// What Accept-Encoding must say.
+    /// The required Accept-Encoding, normalized.
     said: Option<Option<Box<[u8]>>>,
-    /// Whether there must be such a field.
+    /// Whether the field must be there.
     named: bool,
     referer: Option<Box<[u8]>>,
     origin: Option<Box<[u8]>>,
@@ -46,8 +46,8 @@ impl Selecting {
         }
     }
 
-    /// How a response to this request is selected; `None` when it cannot be kept: it varies on something else, has a coding that nobody
-    /// knows or the client has not asked for, or the request names too many.
+    /// The selector of a response to this request. `None` when it cannot be kept: it varies on something else, has a coding
+    /// that is unknown or that the client has not asked for, or the request names too many.
     pub fn selector(&self, response: &Fields) -> Option<Selector> {
         let mut selector = Selector::default();
         let is_strict = self.conformance == Conformance::Rfc;
@@ -74,14 +74,14 @@ impl Selecting {
         Some(selector)
     }
 
-    /// What Accept-Encoding says, in a form that is one for all that say the same.
+    /// The normalized Accept-Encoding: equal for all values with the same meaning.
     fn said(&self) -> Option<Box<[u8]>> {
         self.accept.as_deref().map(said)
     }
 }
 
 impl Selector {
-    /// Whether a request selects it.
+    /// Whether a request selects the response.
     pub fn admits(&self, request: &Selecting) -> bool {
         self.codings.is_none_or(|used| request.codings.is_some_and(|taken| used & taken == used))
             && self.said.as_ref().is_none_or(|said| *said == request.said())
@@ -90,12 +90,12 @@ impl Selector {
             && self.origin.as_ref().is_none_or(|origin| *origin == request.origin)
     }
 
-    /// Whether every request selects it.
+    /// Whether every request selects the response.
     pub fn is_any(&self) -> bool {
         *self == Selector::default()
     }
 
-    /// What tells it from others, in hexadecimal digits: its codings, and a digest of the fields that are compared.
+    /// Text that tells it from others, in hexadecimal digits: its codings, and a digest of the fields that are compared.
     pub fn text(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         let said = self.said.as_ref().map(|said| said.clone().unwrap_or_default());
@@ -117,7 +117,7 @@ impl Selector {
     }
 }
 
-/// Codings of IANA's list, and their other names; the first is what a body has that is not coded.
+/// Codings of IANA's list, and their other names; the first stands for a body without a coding.
 const CODINGS: [&[&str]; 11] = [
     &["identity"],
     &["gzip", "x-gzip"],
@@ -142,7 +142,7 @@ fn bit(name: &[u8]) -> Option<u32> {
     CODINGS.iter().position(is).map(|at| 1 << at)
 }
 
-/// The codings that a client takes: all of them where it says nothing, and none but `identity` where it names none.
+/// The codings that a client takes: all of them without the field, and none but `identity` where the field names none.
 fn accepted<'v>(values: impl Iterator<Item = &'v [u8]>) -> Option<u32> {
     let (mut said, mut count, mut taken, mut refused, mut rest) = (false, 0, 0, 0, None);
     for value in values {
@@ -172,7 +172,8 @@ fn accepted<'v>(values: impl Iterator<Item = &'v [u8]>) -> Option<u32> {
     Some(taken & !refused)
 }
 
-/// What Accept-Encoding says: each name, in small letters and the first of its names, with its weight; of several mentions the lowest.
+/// Normalizes Accept-Encoding: each name, in small letters and the first of its names, with its weight; of several mentions
+/// the lowest.
 fn said(value: &[u8]) -> Box<[u8]> {
     let mut weights: BTreeMap<Vec<u8>, u16> = BTreeMap::new();
     for element in list::elements(value).take(MOST_CODINGS + 1) {
@@ -196,7 +197,7 @@ fn is_zero(parameter: &[u8]) -> bool {
         && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
 }
 
-/// The codings of a response; `None` when one is not known.
+/// The codings of a response; `None` when a coding is not known.
 fn used(response: &Fields) -> Option<u32> {
     let names = response.every(Known::ContentEncoding).flat_map(list::elements);
     let codings = names.map(bit).try_fold(0, |all, bit| Some(all | bit?))?;
@@ -232,7 +233,7 @@ mod tests {
         selector.admits(&own).then(|| selector.admits(&selecting(second)))
     }
 
-    /// What was chosen for one Accept-Encoding goes to those alone who say the same (RFC 9111 section 4.1).
+    /// A response that was chosen for an Accept-Encoding goes only to requests with an equal field (RFC 9111 section 4.1).
     #[test]
     fn a_variant_is_for_those_for_whom_it_was_chosen() {
         let strict = |coding: &str, vary: &str, first: Option<&str>, second: Option<&str>| {
@@ -263,7 +264,7 @@ mod tests {
         ] {
             assert_eq!(strict(coding, VARY, first, second), expected, "{coding}: {first:?}, {second:?}");
         }
-        // Coded for everybody: those have it who name its codings.
+        // Coded without Vary: served to requests that name its codings.
         for (coding, first, second, expected) in [
             ("gzip", Some("gzip"), Some("br, gzip"), Some(true)),
             ("gzip", Some("gzip"), Some("*"), Some(true)),

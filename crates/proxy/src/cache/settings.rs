@@ -1,4 +1,4 @@
-//! What the configuration says of a cache, and its name in rules.
+//! The configuration of a cache, and its name in rules.
 
 use super::Cache;
 use std::sync::{Arc, OnceLock};
@@ -20,17 +20,17 @@ pub struct CacheSettings {
     pub max_variants: Option<usize>,
     /// `early-hints`
     pub early_hints: EarlyHints,
-    /// `ratio`: how many percent of the cache may hold hints without their response.
+    /// `ratio`: percentage of the cache that may hold hints without their response.
     pub hint_percent: Option<usize>,
 }
 
-/// What becomes of hints in responses.
+/// Treatment of hints in responses.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum EarlyHints {
     /// Nothing.
     #[default]
     Off,
-    /// They are told to clients whose response is not there.
+    /// They are sent to clients whose response is not stored.
     On,
     /// The same, and no responses are kept.
     Only,
@@ -65,7 +65,7 @@ impl CacheSettings {
         self.max_variants.unwrap_or(10)
     }
 
-    /// What keeps it from being a cache.
+    /// Reason why the section is no valid cache; `None` when it is valid.
     pub fn problem(&self) -> Option<String> {
         match self.total_mbytes {
             None | Some(0) => Some("says no 'total-max-size'".into()),
@@ -97,12 +97,12 @@ impl CacheName {
         Ok(name)
     }
 
-    /// The cache. There is one wherever a plan was made.
+    /// The cache. It is set wherever a plan was made.
     pub fn cache(&self) -> Option<&Arc<Cache>> {
         self.found.get()
     }
 
-    /// Says which one it is.
+    /// Sets the cache.
     pub fn settle(&self, cache: &Arc<Cache>) {
         self.found.get_or_init(|| cache.clone());
     }

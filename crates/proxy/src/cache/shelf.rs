@@ -1,4 +1,4 @@
-//! What a part of a cache holds, in the order of its last use.
+//! A shard of a cache: its entries, in the order of their last use.
 
 use super::{Entry, Key, Selecting};
 use std::collections::{BTreeMap, HashMap};
@@ -12,16 +12,16 @@ pub(super) struct Shelf {
     /// The resources by when a response of theirs was last used.
     order: BTreeMap<u64, Key>,
     next: u64,
-    /// What is being recorded, by whom, since when.
+    /// The resources that are being recorded: the recorder's ticket, and the start.
     recorded: HashMap<Key, (Ticket, i64)>,
     changes: Changes,
 }
 
-/// How often resources were changed: a count for all whose keys share a place, so that it takes no memory for each.
+/// Counts of the changes of resources: a counter for all keys that share a place, so that it takes no memory for each.
 struct Changes([u64; PLACES]);
 
-/// A power of two. Of resources that share a place, a change of one keeps responses of the others from being kept that wait for their
-/// head just then.
+/// A power of two. Of resources that share a place, a change of one resource keeps responses of the others from being stored
+/// that wait for their head just then.
 const PLACES: usize = 256;
 
 struct Kept {
@@ -30,18 +30,18 @@ struct Kept {
     entry: Arc<Entry>,
 }
 
-/// Who records a resource.
+/// Number of a recorder of a resource.
 pub(super) type Ticket = u64;
 
-/// What people see of a response.
+/// A stored response, as listed for people.
 pub struct Listed {
-    /// What it is known by.
+    /// Key of its resource.
     pub key: Key,
     /// The response.
     pub entry: Arc<Entry>,
 }
 
-/// How long others wait with recording while one does: who is slower than that is overtaken.
+/// Time for which one recorder excludes others, in milliseconds; a slower recorder is overtaken.
 const PATIENCE_MS: i64 = 2000;
 
 impl Shelf {
@@ -61,18 +61,18 @@ impl Shelf {
         self.resources.get(key)?.last()?.entry.hints.clone()
     }
 
-    /// How many responses of a resource there are that are fresh.
+    /// Number of fresh responses of a resource.
     pub(super) fn count(&self, key: &Key, now_ms: i64) -> usize {
         self.resources.get(key).map_or(0, |kept| kept.iter().filter(|kept| kept.entry.is_fresh(now_ms)).count())
     }
 
-    /// How often a resource was changed, at most.
+    /// Number of changes of a resource, at most.
     pub(super) fn changes(&self, key: &Key) -> u64 {
         self.changes.0[Changes::place(key)]
     }
 
-    /// Begins to record a response; nothing when somebody else is at it, or when the resource was changed since its `changes` were these:
-    /// the response may be of before.
+    /// Begins to record a response; `None` when another request records it, or when the resource was changed since its
+    /// `changes` were these: the response may be of before.
     pub(super) fn begin(&mut self, key: &Key, changes: u64, now_ms: i64) -> Option<Ticket> {
         if changes != self.changes(key) || self.recorded.get(key).is_some_and(|(_, since)| now_ms - since < PATIENCE_MS) {
             return None;
@@ -108,7 +108,7 @@ impl Shelf {
         gone
     }
 
-    /// Takes out what has not been used for the longest time and is not being sent just now.
+    /// Takes out the least recently used entry that is not being sent just now.
     pub(super) fn pop_oldest(&mut self) -> Option<Arc<Entry>> {
         let is_idle = |kept: &Kept| Arc::strong_count(&kept.entry) == 1;
         let place = |used: &u64, key: &Key| {
@@ -125,7 +125,7 @@ impl Shelf {
         Some(entry)
     }
 
-    /// Takes out all responses of a resource; what was asked for before, or is being recorded, comes too late.
+    /// Takes out all responses of a resource; a response that was asked for before, or is being recorded, comes too late.
     pub(super) fn forget(&mut self, key: &Key) -> Vec<Arc<Entry>> {
         self.changes.0[Changes::place(key)] += 1;
         self.recorded.remove(key);
@@ -134,7 +134,7 @@ impl Shelf {
         kept.into_iter().map(|kept| kept.entry).collect()
     }
 
-    /// All of it, what was used least lately first.
+    /// Lists all entries, the least recently used first.
     pub(super) fn list(&self) -> Vec<Listed> {
         let find = |(used, key): (&u64, &Key)| {
             let kept = self.resources.get(key)?.iter().find(|kept| kept.used == *used)?;
@@ -145,7 +145,7 @@ impl Shelf {
 }
 
 impl Changes {
-    /// The third word of a key: the second one chooses the shelf.
+    /// Index by the third word of a key: the second word chooses the shelf.
     fn place(key: &Key) -> usize {
         key.0[2] as usize & (PLACES - 1)
     }

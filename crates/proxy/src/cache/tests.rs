@@ -28,7 +28,7 @@ fn response(fields: &str) -> Response {
     response
 }
 
-/// What a rule asks of it.
+/// A rule's lookup in the cache.
 fn met(cache: &Arc<Cache>, request: &Request, over_tls: bool) -> Option<Asked> {
     cache.meet(request, over_tls, Selecting::of(&request.fields, false, Conformance::Rfc))
 }
@@ -82,7 +82,7 @@ fn the_scheme_is_part_of_a_resource() {
     let (plain, secure) = (key("/a", false), key("/a", true));
     assert_ne!(plain, secure);
     assert_eq!((key("http://Example.org/a", false), key("HTTPS://example.ORG/a", true)), (plain, secure));
-    // What is said against the connection is another resource.
+    // A scheme that contradicts the connection makes another resource.
     let others = [key("https://example.org/a", false), key("http://example.org/a", true)];
     assert!(others.iter().all(|other| ![plain, secure].contains(other)) && others[0] != others[1]);
     assert_eq!(key("/a?b=x://y", false), key("http://example.org/a?b=x://y", false));
@@ -130,7 +130,7 @@ fn only_whole_responses_of_the_right_size_are_kept() {
     assert!(keep(&cache, &asked, FRESH, b"", NOW));
 }
 
-/// What is asked for least lately goes; what is being sent stays, and counts.
+/// The least recently used response is evicted; a response that is being sent stays, and counts.
 #[test]
 fn the_memory_is_bounded() {
     let cache = small();

@@ -36,9 +36,9 @@ enum Accepting {
     Unix(UnixListener),
 }
 
-/// How long nothing is accepted after the kernel had no descriptor or memory for it: somebody else must let go first.
+/// Delay of the next accept after the kernel had no descriptor or memory for it: others must release some first.
 const BREATH: Duration = Duration::from_millis(100);
-/// How long a worker that has no room waits before it looks whether another worker's connections have ended.
+/// Interval at which a worker without room checks whether other workers' connections have ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A connection and its client's address over IP.
@@ -63,7 +63,7 @@ async fn accept_in_turn(worker: Rc<Worker>, bind: usize, mut turn: Turn) {
         let left = listener.into_listener().map(|listener| turn.pass(listener));
         serve(&worker, bind, accepted, place);
         let Ok(left) = left else { return };
-        // Where nobody is left to hand it to, it is one's own.
+        // Without another worker to hand the listener to, this worker keeps it.
         match left.map(Accepting::new) {
             None => {}
             Some(Ok(listener)) => return accept(worker, bind, listener).await,
@@ -72,8 +72,8 @@ async fn accept_in_turn(worker: Rc<Worker>, bind: usize, mut turn: Turn) {
     }
 }
 
-/// The next connection and its place within the limits; nothing when the worker drains. What exceeds the limits is not served yet: this
-/// connection waits here, the next ones in the kernel.
+/// The next connection and its place within the limits; `None` when the worker drains. Connections beyond the limits are not
+/// served yet: this one waits here, the next ones in the kernel.
 async fn next(worker: &Rc<Worker>, bind: usize, listener: &mut Accepting) -> Option<(Accepted, Place)> {
     let mut control = worker.watch_control();
     let mut gate = worker.plan.frontends[worker.plan.binds[bind].frontend].gate.watch();
@@ -96,7 +96,7 @@ async fn next(worker: &Rc<Worker>, bind: usize, listener: &mut Accepting) -> Opt
             Ok(accepted) => return Some((accepted, Place::wait_for(worker, bind).await)),
             Err(error) if is_exhausted(&error) => {
                 EXHAUSTION.note(&error, Purpose::Accept);
-                // What another worker closes is free well before the next look.
+                // A place that another worker frees is free well before the next look.
                 worker.make_room(None);
                 tokio::time::sleep(BREATH).await;
             }
@@ -106,8 +106,9 @@ async fn next(worker: &Rc<Worker>, bind: usize, listener: &mut Accepting) -> Opt
     }
 }
 
-/// Waits until the frontend takes connections again; false when it will not. Its address refuses connections meanwhile, where that can be
-/// taken back: those of a unix socket wait, and so do those of a socket that others hold as well, who may accept them.
+/// Waits until the frontend takes connections again; false when it will not. Its address refuses connections meanwhile, where
+/// that can be taken back: connections of a unix socket wait, and so do those of a socket that other processes hold as well,
+/// which may accept them.
 async fn pause(listener: &mut Accepting, settings: &BindSettings, gate: &mut watch::Receiver<State>) -> bool {
     let own = match listener {
         Accepting::Tcp(io) if !settings.address.starts_with("fd@") => Some(SockRef::from(&*io)),
@@ -119,7 +120,7 @@ async fn pause(listener: &mut Accepting, settings: &BindSettings, gate: &mut wat
     }
     let opens = gate.wait_for(|state| *state != State::Paused).await.is_ok_and(|state| *state == State::Open);
     if let (true, Some(own)) = (opens, &own) {
-        // Where the kernel had chosen the port, it has forgotten it; otherwise the socket still has its address.
+        // A port that the kernel had chosen is forgotten; otherwise the socket still has its address.
         let _ = address.map(|address| own.bind(&address));
         let _ = own.listen(settings.backlog.and_then(|backlog| i32::try_from(backlog).ok()).unwrap_or(i32::MAX));
         // The runtime takes the socket that it knows for closed.
@@ -188,7 +189,7 @@ struct Place {
 impl Place {
     async fn wait_for(worker: &Rc<Worker>, bind: usize) -> Place {
         loop {
-            // What was accepted before a drain is served all the same: nobody else can.
+            // A connection that was accepted before a drain is served all the same: no other worker can.
             if let Some(place) = Place::take(worker, bind, !worker.is_running()) {
                 return place;
             }
@@ -210,7 +211,7 @@ impl Place {
         if !front.tally.admit(if beyond_limits { 0 } else { front.tally.limit() }) {
             return None;
         }
-        // In this order: giving a worker's place back would wake the one who waits here, over and over.
+        // In this order: giving a worker's place back would wake the task that waits here, over and over.
         if !worker.admit(beyond_limits) {
             front.tally.leave();
             return None;

@@ -1,4 +1,4 @@
-//! The PROXY protocol: what a connection says of itself before its first byte, and what a server is told.
+//! The PROXY protocol: the header before a connection's first byte, received from a client and sent to a server.
 
 use crate::connection::downstream::ClientConnection;
 use crate::exchange::Broken;
@@ -142,7 +142,7 @@ async fn more(client: &mut ClientConnection, session: &Session) -> Result<(), Br
     client.more().await
 }
 
-/// What a server is told in front of a stream's first byte.
+/// The header that a server gets before a stream's first byte.
 pub fn head(announcer: &Announcer, stream: &Stream) -> Vec<u8> {
     let ends = stream.facts.client.zip(stream.facts.local);
     let told = &announcer.told;
@@ -166,7 +166,7 @@ pub fn head(announcer: &Announcer, stream: &Stream) -> Vec<u8> {
         writer.field(kind::ALPN, &protocol);
     }
     if told.authority {
-        // What a proxy before this one has told is nearer to the client.
+        // The name in a header that was received is nearer to the client.
         let authority = session.announced().and_then(|announced| announced.field(kind::AUTHORITY)).map(Cow::Borrowed);
         let authority = authority.or_else(|| secured.as_ref()?.server_name().map(Cow::Owned));
         if let Some(authority) = authority {
@@ -182,7 +182,7 @@ pub fn head(announcer: &Announcer, stream: &Stream) -> Vec<u8> {
     writer.finish()
 }
 
-/// What is known of the client's TLS: flags, what verifying its certificate came to, and fields.
+/// The client's TLS: flags, result of its certificate's verification, and fields.
 fn tls(tls: Option<&Handshake<'_>>, told: TlsFields) -> Vec<u8> {
     let Some(tls) = tls else { return proxy_protocol::NO_TLS.to_vec() };
     let (mut flags, mut verified) = (SPEAKS_TLS, 0);

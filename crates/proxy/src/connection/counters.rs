@@ -1,15 +1,15 @@
-//! What is counted of HTTP/2 with clients and servers, for `show info` and the metrics.
+//! Counters of HTTP/2 with clients and servers, for `show info` and the metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use terse_http::h2::Glitch;
 
-/// What clients do.
+/// Counters of clients' connections.
 pub static COUNTERS: Counters = Counters::new();
 
-/// What servers do.
+/// Counters of servers' connections.
 pub static SERVERS: Counters = Counters::new();
 
-/// What is counted.
+/// Counters of HTTP/2.
 pub struct Counters {
     /// Connections.
     pub connections: Gauge,
@@ -55,7 +55,7 @@ pub const LIMITS: [&str; 16] = [
 /// A number that grows.
 pub struct Count(AtomicU64);
 
-/// How many there are, and were.
+/// A number of present objects, and of all so far.
 pub struct Gauge {
     now: AtomicU64,
     all: AtomicU64,
@@ -74,23 +74,23 @@ impl Count {
 }
 
 impl Gauge {
-    /// One more.
+    /// Counts an object in.
     pub fn enter(&self) {
         self.now.fetch_add(1, Relaxed);
         self.all.fetch_add(1, Relaxed);
     }
 
-    /// One less.
+    /// Counts an object out.
     pub fn leave(&self) {
         self.now.fetch_sub(1, Relaxed);
     }
 
-    /// How many there are.
+    /// Number of present objects.
     pub fn now(&self) -> u64 {
         self.now.load(Relaxed)
     }
 
-    /// How many there were, those that there are included.
+    /// Number of all objects so far, the present ones included.
     pub fn all(&self) -> u64 {
         self.all.load(Relaxed)
     }
@@ -116,12 +116,12 @@ impl Counters {
         }
     }
 
-    /// How many connections were ended at a limit.
+    /// Number of connections that were ended at a limit.
     pub fn ended_at(&self, name: &str) -> u64 {
         self.of(name).map_or(0, |count| count.load(Relaxed))
     }
 
-    /// How many connections were ended at any limit.
+    /// Number of connections that were ended at any limit.
     pub fn at_limits(&self) -> u64 {
         self.limits.iter().map(|count| count.load(Relaxed)).sum()
     }

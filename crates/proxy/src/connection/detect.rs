@@ -1,11 +1,11 @@
-//! The version of HTTP that a client speaks: what ALPN or the `bind` line says, or else the first bytes.
+//! The version of HTTP that a client speaks: set by ALPN or the `bind` line, or else known from the first bytes.
 
 use crate::connection::downstream::ClientConnection;
 use crate::session::Session;
 use terse_http::h2::PREFACE;
 use terse_message::Protocol;
 
-/// Whether a connection is one of HTTP/2 from its first byte on: `proto h2`, or ALPN.
+/// Whether a connection speaks HTTP/2 from its first byte on: `proto h2`, or ALPN.
 pub fn begins_as_http2(session: &Session) -> bool {
     match told(session) {
         Some(protocol) => protocol == Protocol::Http2,
@@ -32,14 +32,14 @@ pub async fn is_http2(client: &mut ClientConnection, session: &Session) -> bool 
         if !std::mem::replace(&mut waits, true) {
             client.timer.set(timeouts.request.or(timeouts.client));
         }
-        // What has come of it is answered as half a request of HTTP/1 is.
+        // The bytes of it that have come are answered as an incomplete request of HTTP/1 is.
         if Box::pin(client.more()).await.is_err() {
             return false;
         }
     }
 }
 
-/// The version that a rule has told (`switch-mode http proto`), or the `bind` line.
+/// The version that a rule has set (`switch-mode http proto`), or the `bind` line.
 fn told(session: &Session) -> Option<Protocol> {
     session.protocol.get().or(session.bind().protocol)
 }

@@ -6,13 +6,13 @@ use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::task::Poll;
 
-/// A client's connection, or a stream of one: all that an idle connection is.
+/// A client's connection, or a stream of a connection: all that an idle connection is.
 pub struct ClientConnection {
     /// The socket.
     pub io: Transport,
-    /// What has been read from it and not yet gone on.
+    /// Bytes that were read from it and have not yet gone on.
     pub buffer: Buffer,
-    /// Its time-outs.
+    /// Its timer.
     pub timer: Timer,
 }
 
@@ -59,7 +59,7 @@ impl ClientConnection {
         }
     }
 
-    /// Hands over what TLS has taken and the kernel has not, under the deadline that the timer has.
+    /// Hands over the bytes that TLS has taken and the kernel has not, under the deadline that the timer has.
     pub async fn deliver(&mut self) {
         let ClientConnection { io, timer, .. } = self;
         poll_fn(|cx| match io.poll_flush(cx) {
@@ -69,7 +69,7 @@ impl ClientConnection {
         .await;
     }
 
-    /// Tells the client that nothing more comes, if it takes what TLS holds before the timer's deadline.
+    /// Closes the sending side, if the client takes the bytes that TLS holds before the timer's deadline.
     pub async fn shut_down(&mut self) -> io::Result<()> {
         let ClientConnection { io, timer, .. } = self;
         let mut closing = std::pin::pin!(io.shutdown());

@@ -11,12 +11,12 @@ use std::time::Duration;
 use terse_compress::budget;
 use terse_tls::{Ask, Cause, Failure, RECORDS_MEMORY_BYTES};
 
-/// Makes the handshake. There is no client behind one that failed: that is logged.
+/// Performs the handshake. A handshake that failed is logged: `None`.
 pub async fn accept(client: ClientConnection, session: &Rc<Session>) -> Option<ClientConnection> {
     let acceptor = session.worker.plan.binds[session.bind].tls.as_ref()?;
     let ClientConnection { io, mut buffer, timer } = client;
     let socket = io.into_plain()?;
-    // What came with the PROXY protocol's head is the beginning of the handshake.
+    // The bytes after the PROXY protocol's header are the beginning of the handshake.
     let early = buffer.filled().len();
     let memory = session.worker.plan.records_memory.clone();
     let ask = acceptor.compresses_records().then(|| Box::new(move || budget::hold(&memory, RECORDS_MEMORY_BYTES)) as Ask);
@@ -42,7 +42,7 @@ pub async fn accept(client: ClientConnection, session: &Rc<Session>) -> Option<C
     }
 }
 
-/// Waits for the handshake of a client whose request came ahead of it, `limit` at most.
+/// Waits for the handshake of a client whose request came as early data, `limit` at most.
 pub async fn settled(client: &mut ClientConnection, limit: Option<Duration>) -> Result<(), Failure> {
     let ClientConnection { io: Transport::Tls(io), timer, .. } = client else { return Ok(()) };
     timer.set(limit);

@@ -1,4 +1,4 @@
-//! HTTP/1 with a client: requests and responses on one connection, one after the other.
+//! HTTP/1 with a client: requests and responses on a connection, in sequence.
 
 use super::downstream::ClientConnection;
 use super::{detect, linger};
@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use terse_http::h1::{self, Parsed};
 use terse_message::Who;
 
-/// Serves requests, as long as they come. While it has been waiting for one for more than a moment, a connection is this future and nothing
-/// else: no buffer, no stream. What requests need lives in the boxed future of [`converse`].
+/// Serves requests, as long as they come. After more than a moment of waiting for the next request, a connection is this
+/// future and nothing else: no buffer, no stream. The state that requests need lives in the boxed future of [`converse`].
 ///
-/// Says whether the connection is one of HTTP/2, of which nothing but the preface may have been read.
+/// Returns whether the connection speaks HTTP/2, of which nothing but the preface may have been read.
 pub async fn serve(client: &mut ClientConnection, session: &Rc<Session>) -> bool {
     let mut idle_since = clock::now();
     if detect::begins_as_http2(session) {
@@ -44,7 +44,7 @@ pub async fn serve(client: &mut ClientConnection, session: &Rc<Session>) -> bool
             }
         }
         let began = clock::now();
-        // Boxed, so that half a request costs what an idle connection does, and little more.
+        // Boxed, so that an incomplete request costs as much as an idle connection does, and little more.
         let cut = if is_half(client, session) { Box::pin(rest_of_head(client, session, began)).await } else { None };
         match Box::pin(converse(client, session, &mut idle_since, began, cut)).await {
             After::Request => {}
@@ -69,14 +69,14 @@ async fn silent(connection: &mut ClientConnection, session: &Rc<Session>, who: W
     session.worker.give_scratch(client.take_out());
 }
 
-/// How long a connection keeps the room of a request for the next one: busy clients send it within a moment. Longer would win little, and
-/// leave the memory of many connections that were busy at one time in pieces.
+/// Time for which a connection keeps the room of a request for the next request: busy clients send it within a moment. A
+/// longer time would gain little, and would fragment the memory of many connections that were busy at the same time.
 const MOMENT: Duration = Duration::from_millis(10);
 
-/// How long a draining worker waits for the request behind a response that did not say `Connection: close`.
+/// Time for which a draining worker waits for the request after a response without `Connection: close`.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// One request after the other, as long as the next one comes soon.
+/// Serves requests in sequence, as long as the next one comes soon.
 async fn converse(
     client: &mut ClientConnection,
     session: &Rc<Session>,
@@ -105,7 +105,7 @@ async fn converse(
     }
 }
 
-/// One request and its response.
+/// Serves a request.
 async fn exchange(connection: &mut ClientConnection, session: &Rc<Session>, place: &mut Place, before: Before<'_>) -> After {
     let mut client = Client::new(connection, session.worker.take_scratch());
     let served = serve::run(&mut client, session, place, before).await;
@@ -117,10 +117,10 @@ async fn exchange(connection: &mut ClientConnection, session: &Rc<Session>, plac
     served.after
 }
 
-/// Whether the head of a request has begun to come, and more of it must come before anything can be said of it.
+/// Whether the head of a request has begun to come, and more of it must come before it can be judged.
 fn is_half(client: &ClientConnection, session: &Session) -> bool {
     let bytes = client.buffer.filled();
-    // Nearly all heads come whole, and most of them without anything behind them.
+    // Nearly all heads come whole, and most of them with no bytes after them.
     if bytes.ends_with(HEAD_END) || client.buffer.is_full() || memchr::memmem::find(bytes, HEAD_END).is_some() {
         return false;
     }
@@ -134,11 +134,11 @@ fn is_half(client: &ClientConnection, session: &Session) -> bool {
     parsed == Ok(Parsed::Partial)
 }
 
-/// What ends a head.
+/// The end of a head.
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
-/// Waits for the rest of a head that [is half](is_half) there; what ended that, if it was not the head's end. The exchange is listed
-/// meanwhile, and can be ended.
+/// Waits for the rest of a head that [is half](is_half) there; returns the reason if anything but the head's end ended the
+/// wait. The exchange is listed meanwhile, and can be ended.
 async fn rest_of_head(client: &mut ClientConnection, session: &Rc<Session>, began: Instant) -> Option<Cut> {
     let mut place = Registry::enter(session);
     let figures = place.figures();
@@ -159,7 +159,7 @@ async fn rest_of_head(client: &mut ClientConnection, session: &Rc<Session>, bega
     waited.unwrap_or_else(|who| Some(Cut::Cancelled(who)))
 }
 
-/// How long a client may be silent before its next request.
+/// Time limit of a client's silence before its next request.
 fn keep_alive(session: &Session) -> Option<Duration> {
     let timeouts = &session.frontend().timeouts;
     match session.requests.get() {
@@ -179,8 +179,8 @@ enum Arrival {
 
 /// Waits for the first byte of a request.
 ///
-/// A worker that drains closes connections that are idle. One whose response had begun before that was not told so: its next
-/// request is waited for, and that one's response says it.
+/// A worker that drains closes idle connections. A connection whose response had begun before that had no `Connection:
+/// close`: its next request is waited for, and the response to that carries it.
 fn wait<'a>(client: &'a mut ClientConnection, session: &'a Session, limit: Option<Duration>) -> impl Future<Output = Arrival> + 'a {
     let (is_first, is_running) = (session.requests.get() == 0, session.worker.is_running());
     let keeps_idle = session.frontend().options.keeps_idle;
@@ -192,7 +192,7 @@ fn wait<'a>(client: &'a mut ClientConnection, session: &'a Session, limit: Optio
             limit => Some(limit.map_or(FAREWELL, |limit| limit.min(FAREWELL))),
         });
     }
-    // Waits for memory, where there is none.
+    // A wait for a buffer, where the pool has none.
     let mut room: Option<Pin<Box<dyn Future<Output = Buffer> + 'a>>> = None;
     poll_fn(move |cx| {
         loop {
@@ -211,7 +211,8 @@ fn wait<'a>(client: &'a mut ClientConnection, session: &'a Session, limit: Optio
     })
 }
 
-/// Reads, once there is something to read, unless the client has sent its next request already; `None` when a buffer is needed and there is none.
+/// Reads, once there are bytes to read, unless the client has sent its next request already; `None` when a buffer is needed
+/// and there is none.
 fn poll_first_bytes(client: &mut ClientConnection, session: &Session, cx: &mut Context<'_>) -> Poll<Option<Arrival>> {
     let ClientConnection { io, buffer, .. } = client;
     if !buffer.is_empty() {

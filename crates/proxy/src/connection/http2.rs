@@ -3,12 +3,13 @@
 //! ```text
 //! poll: read at most READ_BYTES -> codec -> events -> streams' tasks
 //!       write what is owed -> room for streams that wait
-//!       life: drain, time-outs, the end
+//!       life: drain, timeouts, the end
 //! ```
 //!
 //! Invariants:
-//! * The task owns one timer. What it waits for sets it: output that the client does not take (`timeout client`), the first request or a
-//!   head (`timeout http-request`), the next request (`timeout http-keep-alive`), the end after GOAWAY (`timeout client-fin`).
+//! * The task owns one timer. It is set for the current wait: output that the client does not take (`timeout client`), the
+//!   first request or a head (`timeout http-request`), the next request (`timeout http-keep-alive`), the end after GOAWAY
+//!   (`timeout client-fin`).
 //! * While streams are open and the client takes its output, the streams' own timers count.
 //! * Input is read while fewer than [`terse_http::h2::Limits::control_bytes`] of answers to control frames wait.
 //! * `idle-ping` divides the wait for the next request: a client that does not answer a PING until the next one is gone.
@@ -34,13 +35,13 @@ use terse_http::h2::{Code, Connection, Event, Failure, Glitch, Malformed};
 use terse_message::{self as message, BodyLength, Known};
 use terse_sample::World;
 
-/// How long streams are still taken after the first GOAWAY, if the client does not answer the PING.
+/// Time for which streams are still taken after the first GOAWAY, if the client does not answer the PING.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// How long an idle connection keeps its memory for the next request.
+/// Time for which an idle connection keeps its memory for the next request.
 const MOMENT: Duration = Duration::from_millis(10);
 
-/// Serves a client that speaks HTTP/2 to the end of its connection. What is in its buffer begins with the preface.
+/// Serves a client that speaks HTTP/2 to the end of its connection. The bytes in its buffer begin with the preface.
 pub async fn serve(client: ClientConnection, session: &Rc<Session>) {
     let ClientConnection { io, mut buffer, timer } = client;
     let settings = &session.worker.plan.process.http2;
@@ -48,7 +49,7 @@ pub async fn serve(client: ClientConnection, session: &Rc<Session>) {
     let room = limits.output_bytes;
     let connection = Multiplexed::new(io, Connection::server(limits), room);
     session.multiply(&connection);
-    // Streams are none of the bytes that came before them.
+    // Streams do not count the bytes that came before them.
     session.carried.take();
     COUNTERS.connections.enter();
     let mut driver = Driver {
@@ -74,7 +75,7 @@ pub async fn serve(client: ClientConnection, session: &Rc<Session>) {
     if connection.is_killed() {
         return;
     }
-    // Tasks of streams that were cancelled run before this one goes on.
+    // Tasks of streams that were cancelled run before this task goes on.
     tokio::task::yield_now().await;
     if let (End::Done, Some(io)) = (end, connection.into_io()) {
         let mut client = ClientConnection::new(io, timer);
@@ -82,16 +83,16 @@ pub async fn serve(client: ClientConnection, session: &Rc<Session>) {
     }
 }
 
-/// How a connection ends.
+/// End of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum End {
-    /// All was said: the client may still be sending.
+    /// All output was sent: the client may still be sending.
     Done,
     /// It is of no use any more.
     Broken,
 }
 
-/// What the connection's timer is set for.
+/// The wait that the connection's timer is set for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Waiting {
     Nothing,
@@ -160,7 +161,7 @@ impl Driver<'_> {
             return Poll::Ready(if self.connection.is_half_closed() { End::Broken } else { End::Done });
         }
         if has_failed {
-            // What was to come of the streams is of no use to the client.
+            // The streams' further output is of no use to the client.
             self.connection.cancel_all();
         }
         self.wait(has_output || is_over, wrote, open);
@@ -174,7 +175,7 @@ impl Driver<'_> {
         self.session.worker.give_room(room);
     }
 
-    /// Has the codec take bytes, and does what its events say.
+    /// Passes bytes to the codec, and handles its events.
     fn feed(&mut self, bytes: &[u8]) {
         let (mut at, now) = (0, clock::now());
         loop {
@@ -232,7 +233,7 @@ impl Driver<'_> {
             Asks::Protocol { accept, name: Box::default() }
         };
         drop(codec);
-        // RFC 9110 section 8.6: a request that has no content, where its method expects some, says so.
+        // RFC 9110 section 8.6: a request without content, where its method expects some, has a length of 0.
         if request.body == BodyLength::None && matches!(request.method(), b"POST" | b"PUT" | b"PATCH") {
             request.body = BodyLength::Exact(0);
             request.fields.set(Known::ContentLength.name().as_bytes(), b"0");
@@ -256,7 +257,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Logs and counts a request that is none: its stream was reset.
+    /// Logs and counts a malformed request: its stream was reset.
     fn malformed(&mut self, malformed: Malformed) {
         COUNTERS.malformed.add(1);
         self.served += 1;
@@ -306,7 +307,7 @@ impl Driver<'_> {
         }
     }
 
-    /// How long the next request is waited for.
+    /// Time limit of the wait for the next request.
     fn idle_limit(&self) -> Option<Duration> {
         let timeouts = &self.session.frontend().timeouts;
         timeouts.keep_alive.or(timeouts.request).or(timeouts.client)
@@ -336,7 +337,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Sets the timer for what is waited for now.
+    /// Sets the timer for the current wait.
     fn wait(&mut self, has_output: bool, wrote: bool, open: usize) {
         let is_amid = self.connection.peek().is_amid_frame();
         let waiting = match self.waiting {
@@ -413,7 +414,7 @@ impl Driver<'_> {
 /// The heads of requests that a worker keeps for the next streams.
 pub const HEADS: Bounds = Bounds { usual: 64, most_bytes: 16 * 1024, small: 1024, small_bytes: 2 * 1024 };
 
-/// The same flaw in the words of HTTP/1, for logs and the status.
+/// The corresponding fault of HTTP/1, for logs and the status.
 fn in_http1(malformed: Malformed) -> message::Malformed {
     match malformed {
         Malformed::PseudoHeader | Malformed::Status => message::Malformed::FirstLine,

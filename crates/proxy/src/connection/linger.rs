@@ -13,7 +13,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-/// How long a client is listened to when its request has ended, or held back, or cannot be read: and how many bytes.
+/// Limits of time and bytes of the reading from a client whose request has ended, or was held back, or cannot be read.
 const LINGER: Duration = Duration::from_secs(2);
 const LINGER_BYTES: usize = 1 << 20;
 
@@ -49,7 +49,7 @@ pub async fn linger(client: &mut ClientConnection, session: &Session, rest: Fram
     briefly(client, session).await;
 }
 
-/// Reads what is left of a body and drops it, unless it comes too slowly.
+/// Reads the rest of a body and drops it, unless it comes too slowly.
 async fn drop_steadily(receiver: &mut Receiver<'_>) -> Result<(), Broken> {
     let began = clock::now();
     let mut bytes = 0;
@@ -71,7 +71,7 @@ async fn drop_steadily(receiver: &mut Receiver<'_>) -> Result<(), Broken> {
     }
 }
 
-/// Reads what nobody can say the end of, for a moment.
+/// Reads bytes whose end is not known, for a moment.
 async fn briefly(client: &mut ClientConnection, session: &Session) {
     client.timer.set(Some(LINGER));
     let mut left = LINGER_BYTES;

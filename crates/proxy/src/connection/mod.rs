@@ -1,8 +1,8 @@
-//! Connections of clients, whatever version of HTTP they speak, and those of HTTP/2 to servers.
+//! Connections of clients, in any version of HTTP, and connections of HTTP/2 to servers.
 //!
 //! ```text
 //! accepted -> rules on connections -> PROXY head -> TLS -> rules on sessions -> mode tcp
-//!                                                                            \-> detect -> HTTP/1: one exchange after the other
+//!                                                                            \-> detect -> HTTP/1: exchanges in sequence
 //!                                                                                      \-> HTTP/2: each exchange in a task of its own
 //! ```
 
@@ -32,7 +32,7 @@ use std::rc::Rc;
 
 /// Serves a client's connection to its end, and gives its place back then.
 ///
-/// This future is what an idle connection costs: so it is one block, and what waits for other things than requests lies in boxes.
+/// This future is the cost of an idle connection: so it is a single block, and waits for anything but requests lie in boxes.
 #[allow(clippy::manual_async_fn, reason = "an async fn would hold what it is called with twice")]
 pub fn run(mut client: ClientConnection, session: Rc<Session>, place: impl Sized) -> impl Future<Output = ()> {
     async move {
@@ -68,7 +68,7 @@ pub fn run(mut client: ClientConnection, session: Rc<Session>, place: impl Sized
     }
 }
 
-/// Serves a connection in `mode tcp`; whether it is one of HTTP after all.
+/// Serves a connection in `mode tcp`; returns whether it carries HTTP after all.
 async fn bytes(connection: &mut ClientConnection, session: &Rc<Session>) -> bool {
     tunnel::serve(&mut Client::new(connection, Vec::new()), session).await
 }

@@ -1,15 +1,15 @@
-//! `tune.h2.*`: what HTTP/2 with clients is allowed.
+//! `tune.h2.*`: settings of HTTP/2 with clients.
 
 use crate::plan::ProcessPlan;
 use terse_http::h1::Reading;
 use terse_http::h2::Limits;
 
-/// What `global` says of HTTP/2 with clients.
+/// Settings of `global` for HTTP/2 with clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Http2Settings {
     /// `tune.h2.fe.max-concurrent-streams`
     pub concurrent_streams: u32,
-    /// `tune.h2.fe.initial-window-size`, in bytes; none for the default, which servers have of their own.
+    /// `tune.h2.fe.initial-window-size`, in bytes; `None` for the default, which servers have of their own.
     pub window_bytes: Option<u32>,
     /// `tune.h2.fe.rxbuf`: the budget of a connection, in bytes.
     pub budget_bytes: u32,
@@ -25,7 +25,7 @@ pub struct Http2Settings {
     pub offers_websocket: bool,
 }
 
-/// The bytes of a body that a client may send before it has heard of its stream: as much as a first flight has.
+/// The bytes of a body that a client may send before it has heard of its stream: the size of a first flight.
 const FIRST_WINDOW: u32 = 16 * 1024;
 
 impl Default for Http2Settings {

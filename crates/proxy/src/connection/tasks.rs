@@ -1,4 +1,5 @@
-//! The tasks in which exchanges of HTTP/2 run. A task that is done waits for the next stream: to make one costs more than many an exchange.
+//! The tasks in which exchanges of HTTP/2 run. A task that is done waits for the next stream: a new task costs more than many
+//! an exchange.
 
 use super::downstream::ClientConnection;
 use crate::exchange::Client;
@@ -41,7 +42,7 @@ pub struct Job {
     pub idle_since: Instant,
 }
 
-/// What has come of a request's head.
+/// A request's head, or its fault.
 pub enum Head {
     /// All of it.
     Request(Box<Request>),
@@ -57,7 +58,7 @@ struct Seat {
 }
 
 impl Seat {
-    /// The next stream; none where the task is to end.
+    /// The next stream; `None` where the task is to end.
     async fn job(&self) -> Option<Job> {
         poll_fn(|cx| match self.job.take() {
             Some(job) => Poll::Ready(Some(job)),
@@ -113,7 +114,7 @@ async fn run(job: Job) {
         Head::Request(mut request) => {
             let mut client = Client::with_head(&mut connection, &mut request, session.worker.take_scratch());
             let mut place = Registry::enter_stream(&session, cancel.clone());
-            // What follows on its connection is no matter of the exchange.
+            // The continuation of its connection does not concern the exchange.
             serve::run(&mut client, &session, &mut place, Before { cancel: &cancel, idle_since, began: clock::now(), cut: None })
                 .await;
             session.worker.give_scratch(client.take_out());
@@ -126,7 +127,7 @@ async fn run(job: Job) {
     }
 }
 
-/// Answers a stream whose head is larger than heads may be, or is none.
+/// Answers a stream whose head is too large or malformed.
 async fn refused(connection: &mut ClientConnection, session: &Rc<Session>, malformed: Malformed) {
     let mut client = Client::new(connection, session.worker.take_scratch());
     let mut stream = Stream::new(session, clock::now());
@@ -144,7 +145,7 @@ async fn refused(connection: &mut ClientConnection, session: &Rc<Session>, malfo
     finish::stream(&mut stream);
 }
 
-/// Logs and counts a head that is none; its stream was reset.
+/// Logs and counts a malformed head; its stream was reset.
 pub fn malformed(session: &Rc<Session>, malformed: Malformed) {
     let mut stream = Stream::new(session, clock::now());
     let abort = Abort::new(Who::Proxy, Phase::Request, Cause::Malformed);

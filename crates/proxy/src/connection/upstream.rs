@@ -27,10 +27,10 @@ use terse_http::h2::{Code, Connection, Event, Limits};
 /// A server that has been silent for so long when a stream is not answered in time may be gone: its connection takes no more requests.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// Header blocks are read up to so many times the size of heads: what follows depends on their table.
+/// Limit of the size of header blocks, in multiples of the size of heads: later blocks depend on their table.
 const BLOCKS: usize = 4;
 
-/// How long output that no stream waits for may stay unsent.
+/// Time for which output that no stream waits for may stay unsent.
 const STUCK: Duration = Duration::from_secs(10);
 
 /// Makes a connection speak HTTP/2, and serves it in a task of its own.
@@ -68,20 +68,20 @@ pub fn start(worker: &Rc<Worker>, server: &Arc<Server>, label: String, made: Ser
     carrier
 }
 
-/// What the connection's timer is set for.
+/// The wait that the connection's timer is set for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Waiting {
     Nothing,
     /// The server takes nothing of the output, and no stream waits for that.
     Output,
-    /// Something from the server.
+    /// A sign of life from the server.
     Sign,
 }
 
 struct Driver {
     worker: Rc<Worker>,
     server: Arc<Server>,
-    /// Its name, behind that of its backend.
+    /// Its name, after that of its backend.
     label: String,
     carrier: Rc<Carrier>,
     timer: Timer,
@@ -161,7 +161,7 @@ impl Driver {
         }
     }
 
-    /// Has the codec take bytes, and does what its events say.
+    /// Passes bytes to the codec, and handles its events.
     fn feed(&mut self, bytes: &[u8]) {
         let connection = self.carrier.connection.clone();
         let (mut at, now) = (0, clock::now());
@@ -221,7 +221,7 @@ impl Driver {
         self.worker.log(Level::Warning, &format!("Server {}: HTTP/2 connection closed: {cause}.", self.label));
     }
 
-    /// Sets the timer for what is waited for now.
+    /// Sets the timer for the current wait.
     fn wait(&mut self, has_output: bool, wrote: bool, open: usize) {
         let ping = self.server.settings().idle_ping;
         let waiting = match () {

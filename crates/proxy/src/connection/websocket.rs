@@ -4,8 +4,8 @@ use sha1::{Digest, Sha1};
 use terse_message::hop::{WEBSOCKET_ACCEPT, WEBSOCKET_KEY, unframe};
 use terse_message::{BodyLength, Known, Request, Response, list};
 
-/// Makes a request of HTTP/1.1 of an extended CONNECT: rules, logs and servers see a GET with `Upgrade`. Returns what a server must
-/// accept it with, where the protocol is WebSocket.
+/// Makes a request of HTTP/1.1 of an extended CONNECT: rules, logs and servers see a GET with `Upgrade`. Returns the value
+/// that a server must accept it with, where the protocol is WebSocket.
 pub(super) fn to_http1(request: &mut Request, protocol: &[u8], mut random: impl FnMut() -> u64) -> Option<Box<str>> {
     request.set_method(b"GET");
     request.fields.push(Known::Connection.name().as_bytes(), b"Upgrade");
@@ -15,7 +15,7 @@ pub(super) fn to_http1(request: &mut Request, protocol: &[u8], mut random: impl 
         return None;
     }
     let bytes = [random().to_ne_bytes(), random().to_ne_bytes()].concat();
-    // HTTP/2 has no key (RFC 8441 section 5.1): this side is the one that the server answers.
+    // HTTP/2 has no key (RFC 8441 section 5.1): the proxy makes the key that the server answers.
     let key = terse_tls::base64(&bytes);
     request.fields.set(WEBSOCKET_KEY, key.as_bytes());
     Some(accept(&key).into())
@@ -27,8 +27,8 @@ pub fn is_asked_for(request: &Request) -> bool {
     request.method() == b"GET" && protocols.next().is_some_and(|name| name.eq_ignore_ascii_case(b"websocket"))
 }
 
-/// Makes an extended CONNECT of a request that asks for another protocol: the request, the protocol, and what its client must be
-/// answered with, where that is WebSocket.
+/// Makes an extended CONNECT of a request for another protocol. Returns the request, the protocol, and the value that its
+/// client must be answered with, where that is WebSocket.
 pub fn to_http2(request: &Request) -> (Request, Vec<u8>, Option<Box<str>>) {
     let mut connect = request.clone();
     let protocol = request.fields.first(Known::Upgrade).and_then(|value| list::elements(value).next()).unwrap_or_default().to_vec();
@@ -39,7 +39,7 @@ pub fn to_http2(request: &Request) -> (Request, Vec<u8>, Option<Box<str>>) {
     (connect, protocol.to_ascii_lowercase(), accept)
 }
 
-/// Makes the answer of HTTP/1.1 of one to an extended CONNECT: 101 of a 2xx.
+/// Makes an answer of HTTP/1.1 of the answer to an extended CONNECT: 101 of a 2xx.
 pub fn answer_in_http1(response: &mut Response, protocol: &[u8], accept: Option<&str>) {
     if !matches!(response.status, 200..300) {
         return;

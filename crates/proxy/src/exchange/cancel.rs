@@ -1,18 +1,20 @@
-//! The end of a stream that neither of its peers has brought about: a server that is marked down, an operator's word, a hard stop.
+//! The end of a stream that neither of its peers has caused: a server that is marked down, an operator's command, a hard
+//! stop.
 //!
 //! ```text
 //! another thread -> the worker's registry -> Cancel::set wakes the task
-//!                -> `until` drops what the task was serving with -> the stream is counted and logged
+//!                -> `until` drops the task's serving future -> the stream is counted and logged
 //! ```
 //!
-//! Invariant: whatever a stream holds (a slot of a server, a place in a queue, a connection, a job, a recording) is given back by Drop, and
-//! its figures are in cells ([`crate::figures`]). So the future that serves it can be dropped at any of its awaits.
+//! Invariant: all that a stream holds (a slot of a server, a place in a queue, a connection, a job, a recording) is given
+//! back by Drop, and its figures are in cells ([`crate::figures`]). So the future that serves it can be dropped at any of its
+//! awaits.
 
 use std::cell::{Cell, RefCell};
 use std::task::{Context, Poll, Waker};
 use terse_message::Who;
 
-/// The word to a task that its stream is to end.
+/// The signal to a task that its stream is to end.
 #[derive(Default, Debug)]
 pub struct Cancel {
     why: Cell<Option<Who>>,
@@ -30,7 +32,7 @@ impl Cancel {
         }
     }
 
-    /// Forgets what was said of the stream before this one.
+    /// Clears the signal for the stream before this one.
     pub fn clear(&self) {
         self.why.set(None);
     }
@@ -49,9 +51,9 @@ impl Cancel {
     }
 }
 
-/// Serves until that is done, or until it is cancelled: then what serves is dropped where it stands.
+/// Serves until that is done, or until it is cancelled: then the serving future is dropped where it stands.
 ///
-/// A macro, so that what serves is made where it stays: as an argument it was copied, all of the room that it may need.
+/// A macro, so that the future is made where it stays: as an argument it was copied, with all of the room that it may need.
 macro_rules! until {
     ($cancel:expr, $serve:expr) => {{
         let cancel: &$crate::exchange::Cancel = $cancel;

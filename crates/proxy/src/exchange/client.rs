@@ -1,4 +1,4 @@
-//! The client's side of one exchange.
+//! The client's side of an exchange.
 
 use super::framing::AtHand;
 use super::replay::Recording;
@@ -17,18 +17,18 @@ use std::time::Duration;
 use terse_http::h1::{self, Parsed, Reading};
 use terse_message::{BodyLength, Known, Malformed, Request, Response};
 
-/// The client's side of one exchange, on a connection of HTTP/1, on a stream of one of HTTP/2, or in `mode tcp`.
+/// The client's side of an exchange, on a connection of HTTP/1, on a stream of HTTP/2, or in `mode tcp`.
 pub struct Client<'c> {
     connection: &'c mut ClientConnection,
     /// The request's head, where it arrived before the exchange began.
     arrived: Option<&'c mut Request>,
-    /// What is left of the request's body.
+    /// The rest of the request's body.
     framing: Framing,
     /// A stored body that is sent in the place of a server's, and a buffer that stays empty.
     stored: (Framing, Buffer),
     out: Vec<u8>,
     limit: Cell<Option<Duration>>,
-    /// How the client broke off before its head was whole.
+    /// The break of the client's connection before its head was whole.
     broken: Option<Broken>,
 }
 
@@ -70,13 +70,13 @@ impl<'c> Client<'c> {
         std::mem::take(&mut self.out)
     }
 
-    /// What is left of the request's body, once the exchange has ended.
+    /// Takes the rest of the request's body, once the exchange has ended.
     pub fn take_rest(&mut self) -> Framing {
         std::mem::take(&mut self.framing)
     }
 
-    /// Takes the head of the request; waits for it, `limit` at most, where it has not arrived. Returns its bytes on the wire; none where
-    /// they are a connection's, not this exchange's.
+    /// Takes the head of the request; waits for it, `limit` at most, where it has not arrived. Returns the number of its
+    /// bytes on the wire; `None` where they are a connection's, not this exchange's.
     pub async fn head(
         &mut self,
         request: &mut Request,
@@ -108,7 +108,7 @@ impl<'c> Client<'c> {
         }
     }
 
-    /// Says that the client broke off while its head was waited for.
+    /// Records that the client broke off while its head was waited for.
     pub fn broke_off(&mut self, broken: Broken) {
         self.broken = Some(broken);
     }
@@ -134,8 +134,8 @@ impl<'c> Client<'c> {
         }
     }
 
-    /// Gives the request's body the length that is known once its frames of HTTP/2 have all come: rules see that it is whole, and its
-    /// server is told how long it is. Fields behind it need a body in chunks.
+    /// Gives the request's body the length that is known once its frames of HTTP/2 have all come: rules see that it is whole,
+    /// and its server gets its length. Trailers need a body in chunks.
     pub fn settle_length(&mut self, request: &mut Request) {
         if request.body == BodyLength::Framed
             && let Some(frames) = self.stream()
@@ -149,10 +149,10 @@ impl<'c> Client<'c> {
         }
     }
 
-    /// How many bytes of the body are here, counted up to about `enough`, and whether that is all of it.
+    /// Bytes of the body that have come, counted up to about `enough`, and whether the body ends with them.
     ///
     /// # Errors
-    /// What is wrong with its chunks.
+    /// The fault in its chunks.
     pub fn at_hand(&self, enough: u64) -> Result<(u64, bool), Malformed> {
         let AtHand { bytes, whole, malformed } = self.framing.at_hand(self.connection.buffer.filled(), enough);
         let has_ended = || self.stream().is_some_and(|stream| stream.has_ended());
@@ -175,13 +175,13 @@ impl<'c> Client<'c> {
         data
     }
 
-    /// Takes what is left of the request out of what has come, if all of it is there; says whether nothing is left to come. Frames of
-    /// HTTP/2 belong to their stream, and end with it.
+    /// Drops the rest of the request from the bytes that have come, if all of it is there; returns whether nothing is left to
+    /// come. Frames of HTTP/2 belong to their stream, and end with it.
     pub fn skip_body(&mut self) -> bool {
         self.stream().is_some() || self.framing.skip(&mut self.connection.buffer)
     }
 
-    /// Whether no more fits where the client's bytes come in.
+    /// Whether the buffer of the client's bytes is full.
     pub fn is_full(&self) -> bool {
         !self.connection.buffer.is_released() && self.connection.buffer.is_full()
     }
@@ -196,7 +196,7 @@ impl<'c> Client<'c> {
         matches!(self.framing, Framing::Again(_))
     }
 
-    /// Puts what was sent of the body in front of the rest, for another attempt.
+    /// Puts the bytes of the body that were sent in front of the rest, for another attempt.
     pub fn rewind(&mut self, recording: Option<Recording>) {
         self.out.clear();
         if let Some(recording) = recording {
@@ -205,7 +205,8 @@ impl<'c> Client<'c> {
         self.stream().inspect(|stream| stream.begin_again());
     }
 
-    /// Bytes until the connection closes, both ways: a tunnel, or what can no longer be read as a message.
+    /// Treats all further bytes as opaque until the connection closes, both ways: a tunnel, or bytes that can no longer be
+    /// read as a message.
     pub fn open(&mut self) {
         self.framing = Framing::UntilClose;
     }
@@ -252,7 +253,7 @@ impl<'c> Client<'c> {
         self.connection.io.stream()
     }
 
-    /// The identifier of the stream of HTTP/2; 0 where it is none.
+    /// The identifier of the stream of HTTP/2; 0 for other connections.
     pub fn stream_id(&self) -> u32 {
         self.stream().map_or(0, |stream| stream.id())
     }
@@ -262,34 +263,34 @@ impl<'c> Client<'c> {
         self.stream().inspect(|stream| stream.kill());
     }
 
-    /// Takes back what was written and has not left: it is no part of the answer.
+    /// Takes back bytes that were written and have not left: they are no part of the answer.
     pub fn take_back(&mut self) {
         self.out.clear();
         self.stream().inspect(|stream| stream.take_back());
     }
 
-    /// Lets the end look like one that was cut off, where there is TLS to say it.
+    /// Makes the end look like a broken connection, where there is TLS to tell the difference.
     pub fn break_off(&self) {
         self.connection.io.break_off();
     }
 
-    /// Takes what has come and is not read any more.
+    /// Takes bytes that have come and are not read any more.
     pub fn discard(&self) {
         self.connection.io.discard();
     }
 
-    /// Waits for the handshake of a client whose request came ahead of it, `limit` at most.
+    /// Waits for the handshake of a client whose request came as early data, `limit` at most.
     pub async fn settled(&mut self, limit: Option<Duration>) -> Result<(), terse_tls::Failure> {
         handshake::settled(self.connection, limit).await
     }
 
-    /// Whether the client has closed; what it sends in advance is kept. `at_any_close`: whatever it has sent before.
+    /// Whether the client has closed; bytes that it sends in advance are kept. `at_any_close`: whatever it has sent before.
     pub fn poll_left(&mut self, cx: &mut Context<'_>, pools: &Pools, at_any_close: bool) -> bool {
         let ClientConnection { io, buffer, .. } = &mut *self.connection;
         if let Some(stream) = io.stream() {
             return stream.poll_left(cx).is_ready();
         }
-        // Without room for what it sends in advance, its close cannot be seen.
+        // Without room for the bytes that it sends in advance, its close cannot be seen.
         if !buffer.is_released() && buffer.is_full() || io.poll_readable(cx).is_pending() {
             return false;
         }
@@ -315,7 +316,8 @@ impl<'c> Client<'c> {
         Parts { io, buffer, timer, framing, out, limit }
     }
 
-    /// Both directions, which count into a stream's figures. `limit`: how long the client may be silent, and take nothing.
+    /// Both directions, which count into a stream's figures. `limit`: time limit of the client's silence, and of its taking
+    /// nothing.
     pub fn ends<'a>(&'a mut self, pools: &'a Pools, figures: &'a Figures, limit: Option<Duration>) -> Ends<'a> {
         self.limit.set(limit);
         let mut ends = self.parts().ends(pools, &figures.bytes_in, &figures.bytes_out, limit);
@@ -360,7 +362,7 @@ impl<'c> Client<'c> {
         sender.flush().await
     }
 
-    /// What follows on the connection; `length` is how the response's body was to end.
+    /// The continuation of the connection; `length` is the framing of the response's body.
     pub fn after(&self, ended: Ended, length: BodyLength, must_close: bool) -> After {
         ended.after(length, must_close, !self.connection.buffer.is_empty())
     }

@@ -1,37 +1,37 @@
-//! How an exchange ended, and what follows on its connection.
+//! The end of an exchange, and the continuation of its connection.
 
 use terse_message::{Abort, BodyLength, Who};
 
-/// How an exchange ended.
+/// The end of an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ended {
-    /// What became of the request.
+    /// The end of the request.
     pub request: Asked,
-    /// What became of the response.
+    /// The end of the response.
     pub response: Answered,
-    /// What the messages, rules and the worker say of the client's connection.
+    /// The fate of the client's connection by the messages, the rules and the worker.
     pub connection: Then,
 }
 
-/// How a request ended. An answer alone ends no upload.
+/// The end of a request. An answer alone ends no upload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asked {
     /// All of it was taken.
     Whole,
-    /// Its server has closed or takes no more, which `Some` tells; or its rest is no longer waited for.
+    /// Its server has closed or takes no more: `Some`; or its rest is no longer waited for.
     Unread(Option<Abort>),
     /// Its client broke off, or it could not be read.
     Broken(Abort),
 }
 
-/// How a response ended.
+/// The end of a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answered {
     /// The client has all of it.
     Whole,
     /// It broke off.
     Broken,
-    /// The client is told nothing.
+    /// The client gets no response.
     Nothing,
 }
 
@@ -40,13 +40,13 @@ pub enum Answered {
 pub enum Then {
     /// It may.
     Keep,
-    /// It ends behind this exchange.
+    /// It ends after this exchange.
     Drain,
     /// It ends at once, whatever is on its way.
     Kill,
 }
 
-/// What follows on the client's connection. A stream of HTTP/2 ends with its exchange.
+/// The continuation of the client's connection. A stream of HTTP/2 ends with its exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum After {
     /// Another request may come.
@@ -67,7 +67,7 @@ impl Ended {
         Ended { request, response: Answered::Whole, connection: if keeps { Then::Keep } else { Then::Drain } }
     }
 
-    /// An end without another word.
+    /// An end without a further byte.
     pub const fn cut() -> Ended {
         Ended { request: Asked::Whole, response: Answered::Nothing, connection: Then::Kill }
     }
@@ -77,8 +77,8 @@ impl Ended {
         Ended { request: Asked::Whole, response: Answered::Broken, connection: Then::Drain }
     }
 
-    /// What follows. `length` is how the response's body was to end; `must_close`: the request's framing was put right, so that no other
-    /// may follow it; `has_more`: the client has sent more already.
+    /// The continuation of the connection. `length` is the framing of the response's body; `must_close`: the request's
+    /// framing was put right, so that no other may follow it; `has_more`: the client has sent more already.
     pub fn after(self, length: BodyLength, must_close: bool, has_more: bool) -> After {
         match (self.connection, self.response, self.request) {
             // A close would make it look whole.

@@ -1,4 +1,4 @@
-//! How the end of a body is found, and how much of it is left.
+//! Framing of a body, and its remaining length.
 
 use super::held::Held;
 use super::replay::Again;
@@ -6,13 +6,13 @@ use crate::io::Buffer;
 use terse_http::h1::{ChunkDecoder, Step};
 use terse_message::{BodyLength, Fields, Malformed, Request, Response, Version};
 
-/// How the end of a body is found.
+/// Framing of a body.
 #[derive(Debug, Default)]
 pub enum Framing {
     /// It has ended, or there was none.
     #[default]
     Done,
-    /// So many bytes are left.
+    /// The number of bytes that are left.
     Exact(u64),
     /// In chunks.
     Chunked(Box<Chunks>),
@@ -32,22 +32,22 @@ pub struct Chunks {
     pub(super) decoder: ChunkDecoder,
     /// Bytes of data that were found at the front of the buffer.
     pub(super) found: usize,
-    /// The fields behind the last chunk, once that has come.
+    /// The trailers, once the last chunk has come.
     pub(super) trailers: Fields,
 }
 
 /// A body in frames.
 #[derive(Debug, Default)]
 pub struct Frames {
-    /// How many bytes of data are left, where the head says so.
+    /// Remaining bytes of data, where the head gives their number.
     pub(super) left: Option<u64>,
     pub(super) has_ended: bool,
-    /// The fields behind it, once it has ended.
+    /// The trailers, once the body has ended.
     pub(super) trailers: Option<Box<Fields>>,
 }
 
 impl Framing {
-    /// How a body of this length ends, in HTTP/1.
+    /// The framing of a body of this length, in HTTP/1.
     pub fn new(length: BodyLength) -> Framing {
         match length {
             BodyLength::None | BodyLength::Exact(0) => Framing::Done,
@@ -57,7 +57,7 @@ impl Framing {
         }
     }
 
-    /// How a request's body ends.
+    /// The framing of a request's body.
     pub fn of(request: &Request) -> Framing {
         match request.body {
             BodyLength::Framed if request.version == Version::Http2 => Framing::Frames(Box::default()),
@@ -65,7 +65,7 @@ impl Framing {
         }
     }
 
-    /// How a server's response ends.
+    /// The framing of a server's response.
     pub fn of_response(response: &Response) -> Framing {
         let left = match response.body {
             BodyLength::Exact(n) => Some(n),
@@ -84,7 +84,7 @@ impl Framing {
         matches!(self, Framing::Done)
     }
 
-    /// How much of a body is in these bytes, counted up to about `enough`. Of frames, what lies with their connection is left out.
+    /// The part of a body in these bytes, counted up to about `enough`. Frames that lie with their connection are left out.
     pub(super) fn at_hand(&self, filled: &[u8], enough: u64) -> AtHand {
         let here = filled.len() as u64;
         let (bytes, whole) = match self {
@@ -99,7 +99,7 @@ impl Framing {
         AtHand { bytes, whole, malformed: None }
     }
 
-    /// Takes what is left of a body out of its buffer, if all of it is there; says whether nothing is left to come.
+    /// Drops the rest of a body from its buffer, if all of it is there; returns whether nothing is left to come.
     pub(super) fn skip(&mut self, buffer: &mut Buffer) -> bool {
         while let Framing::Again(again) = self {
             *self = again.take_rest();
@@ -119,18 +119,18 @@ impl Framing {
     }
 }
 
-/// How much of a body is there.
+/// The part of a body that has come.
 pub(super) struct AtHand {
     /// Bytes of data.
     pub(super) bytes: u64,
     /// Whether the body ends with them.
     pub(super) whole: bool,
-    /// What is wrong with what follows them.
+    /// The fault in the bytes after them.
     pub(super) malformed: Option<Malformed>,
 }
 
 impl Chunks {
-    /// How much of the chunks that are left is in these bytes, counted up to about `enough`, and how many of the bytes it takes.
+    /// The part of the remaining chunks in these bytes, counted up to about `enough`, and the number of bytes that it takes.
     fn walk(&self, filled: &[u8], enough: u64) -> (AtHand, usize) {
         let (mut ahead, mut at) = (self.decoder.clone(), self.found);
         let mut found = AtHand { bytes: self.found as u64, whole: false, malformed: None };

@@ -1,10 +1,10 @@
-//! A body that is in memory already, and who listens to one that goes by.
+//! A body that is in memory already, and listeners on a body that passes.
 
 use std::sync::Arc;
 
 /// Bytes in pieces.
 pub trait Pieces: Send + Sync {
-    /// A piece; empty behind the last one.
+    /// A piece; empty after the last piece.
     fn piece(&self, index: usize) -> &[u8];
 }
 
@@ -13,11 +13,11 @@ pub trait Listener {
     /// Hears bytes of it; false where it wants no more of them, and is dropped.
     fn hear(&mut self, data: &[u8]) -> bool;
 
-    /// Is told that this was all.
+    /// Signals the end of the body.
     fn end(self: Box<Self>);
 }
 
-/// What is left of a body in pieces.
+/// The rest of a body in pieces.
 pub struct Held {
     pieces: Arc<dyn Pieces>,
     index: usize,
@@ -36,12 +36,12 @@ impl Held {
         self.left
     }
 
-    /// What can be had at once; empty at the end.
+    /// The bytes that are at hand; empty at the end.
     pub fn data(&self) -> &[u8] {
         self.pieces.piece(self.index).get(self.at..).unwrap_or_default()
     }
 
-    /// Says that so much of that has gone on.
+    /// Records that so many of these bytes have gone on.
     pub fn consume(&mut self, n: usize) {
         self.left = self.left.saturating_sub(n as u64);
         self.at += n;

@@ -1,18 +1,19 @@
-//! One exchange: a request and its response, with a client on one side and a server on the other, over any version of HTTP.
+//! An exchange: a request and its response, with a client on one side and a server on the other, over any version of HTTP.
 //!
 //! ```text
 //!             Client                                          Upstream
 //! socket ---> Receiver --- part, data, consume --- phases ---> Sender ---> socket
 //! socket <--- Sender   <--- send, flush, finish -- phases ---- Receiver <-- socket
-//!                \-------------- Watch: time-outs, resets ------/
+//!                \-------------- Watch: timeouts, resets ------/
 //! ```
 //!
-//! [`Client`] and [`Upstream`] are the sides; their [`Ends`] are in use at once, one for each direction. Framing of bodies, heads on the
-//! wire and frames of HTTP/2 stay below: phases see heads, lengths and data. How an exchange [ended](Ended) are facts; what follows on its
-//! connection ([`After`]) is decided from them in one place.
+//! [`Client`] and [`Upstream`] are the sides; their [`Ends`] are in use at once, one for each direction. Framing of bodies,
+//! heads on the wire and frames of HTTP/2 stay below: phases see heads, lengths and data. The end of an exchange
+//! ([`Ended`]) is a set of facts; the continuation of its connection ([`After`]) is decided from them in a single
+//! place.
 //!
-//! **Invariant:** what is left of a body lies in its side, never in a future: a future that serves can be dropped at any await, and the
-//! side still knows where the next message would begin.
+//! **Invariant:** the rest of a body lies in its side, never in a future: a future that serves can be dropped at any await,
+//! and the side still knows where the next message would begin.
 
 pub mod cancel;
 mod client;
@@ -45,15 +46,15 @@ use std::time::Duration;
 
 /// Both directions of a side, and an eye on its peer. All three are in use at once.
 pub struct Ends<'a> {
-    /// What comes from the peer.
+    /// The receiver of the peer's bytes.
     pub from: Receiver<'a>,
-    /// What goes to the peer.
+    /// The sender of bytes to the peer.
     pub to: Sender<'a>,
     /// The peer, while its ends are in use.
     pub peer: Watch<'a>,
 }
 
-/// A peer, beside what is received from it and sent to it.
+/// A peer, beside its receiver and sender.
 #[derive(Clone, Copy)]
 pub struct Watch<'a> {
     stream: Option<&'a Http2Stream>,
@@ -62,12 +63,12 @@ pub struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Ready once the peer has reset its stream of HTTP/2. A socket tells that by its bytes.
+    /// Ready once the peer has reset its stream of HTTP/2. A socket shows that by its bytes.
     pub fn poll_reset(self, cx: &Context<'_>) -> Poll<()> {
         self.stream.map_or(Poll::Pending, |stream| stream.poll_reset(cx))
     }
 
-    /// How long the peer may be silent from now on.
+    /// Sets the time limit of the peer's silence from now on.
     pub fn set_limit(self, limit: Option<Duration>) {
         self.limit.set(limit);
     }
@@ -90,7 +91,7 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// The ends, which count what comes and what goes.
+    /// The ends, which count the bytes that come and go.
     fn ends(self, pools: &'a Pools, received: &'a Cell<u64>, sent: &'a Cell<u64>, limit: Option<Duration>) -> Ends<'a> {
         let Parts { io, buffer, timer, framing, out, limit: cell } = self;
         let (reader, writer) = io.split();

@@ -1,4 +1,4 @@
-//! What has come from a peer, lent to rules.
+//! Bytes that have come from a peer, lent to rules.
 
 use super::framing::Framing;
 use crate::io::Buffer;
@@ -10,7 +10,8 @@ use terse_message::{BodyLength, Malformed, Request};
 #[derive(Default)]
 pub struct Peek {
     buffer: Buffer,
-    /// The chunks that the bytes are in, and how many bytes of the one at the front are left; none where the bytes are the data.
+    /// The chunks that the bytes are in, and the number of bytes that are left of the first chunk; `None` where the bytes are
+    /// the data.
     chunks: Option<(ChunkDecoder, usize)>,
     /// The data of chunks, put together, and whether that is all of it.
     joined: OnceCell<(Vec<u8>, bool)>,
@@ -27,7 +28,7 @@ pub struct Body<'a> {
 
 /// A side whose bytes rules may look at.
 pub trait Lend {
-    /// Takes what has come out of the side.
+    /// Takes the bytes that have come out of the side.
     fn lend(&mut self) -> Peek;
 
     /// Puts it back.
@@ -59,8 +60,8 @@ impl Peek {
         self.buffer.is_full() && !self.buffer.is_released()
     }
 
-    /// Reads the head of a request that the bytes begin with; whether it is not all there yet, and whether it is the preface of HTTP/2. What
-    /// is no head leaves the request empty.
+    /// Parses the head of a request that the bytes begin with. Returns whether more of it must come, and whether it is the
+    /// preface of HTTP/2. Bytes that are no head leave the request empty.
     pub fn sniff(&self, request: &mut Request) -> (bool, bool) {
         let parsed = h1::parse_request(self.bytes(), request);
         if !matches!(parsed, Ok(Parsed::Complete(_))) {
@@ -69,7 +70,7 @@ impl Peek {
         (parsed == Ok(Parsed::Partial), parsed == Err(Malformed::Preface))
     }
 
-    /// The body that these bytes begin with, whose head says that it has this length.
+    /// The body that these bytes begin with; `length` is that of its head.
     pub fn body(&self, length: BodyLength) -> Body<'_> {
         let bytes = self.bytes();
         match (length, &self.chunks) {
@@ -87,8 +88,8 @@ impl Peek {
     }
 }
 
-/// The data of chunks without their frames, and whether the last chunk is among them; `found` bytes at the front are data. What is
-/// malformed ends it; it is found again, and told, when the body is moved.
+/// The data of chunks without their frames, and whether the last chunk is among them; `found` bytes at the front are data. A
+/// malformed chunk ends it; it is found again, and reported, when the body is moved.
 pub(super) fn join(bytes: &[u8], mut decoder: ChunkDecoder, found: usize) -> (Vec<u8>, bool) {
     let mut body = bytes.get(..found).unwrap_or(bytes).to_vec();
     let mut at = found;

@@ -14,10 +14,10 @@ use terse_http::h1::head::parse_trailers;
 use terse_http::h1::{self, Parsed, Step};
 use terse_message::{BodyLength, Fields, Malformed, Response};
 
-/// What is at the front of the buffer.
+/// The next part of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// So many bytes of data, at [`Receiver::data`].
+    /// The number of bytes of data, at [`Receiver::data`].
     Data(usize),
     /// The end of the body.
     End,
@@ -41,7 +41,7 @@ pub enum Broken {
 pub enum NoHead {
     /// The connection broke off.
     Broken {
-        /// How.
+        /// The kind of the break.
         broken: Broken,
         /// Whether nothing of the head had come.
         is_empty: bool,
@@ -54,11 +54,11 @@ pub enum NoHead {
 pub struct Receiver<'a> {
     /// The half that reads.
     pub(super) reader: Reader<'a>,
-    /// What has been read and not yet gone on.
+    /// Bytes that were read and have not yet gone on.
     pub(super) buffer: &'a mut Buffer,
-    /// What is left of the body.
+    /// The rest of the body.
     pub(super) framing: &'a mut Framing,
-    /// Where buffers come from.
+    /// The pools of buffers.
     pools: &'a Pools,
     /// Whether the last read filled its buffer: then the next one gets a larger one.
     full_reads: bool,
@@ -66,19 +66,21 @@ pub struct Receiver<'a> {
     stays_large: bool,
     /// Whether as little as may be is read at a time: the body is not taken yet.
     pub is_frugal: bool,
-    /// Whether a peer that closes without saying so in TLS has broken off: where its end is that of the body (RFC 9112 section 9.8).
+    /// Whether a peer that closes without a TLS close alert has broken off: where its end is that of the body (RFC 9112
+    /// section 9.8).
     pub(super) minds_truncation: bool,
-    /// Whether the peer is the client: what is made of its bytes is of no use once it has gone.
+    /// Whether the peer is the client: output made of its bytes is of no use once it has gone.
     pub(super) is_client: bool,
-    /// How the peer broke off, if that was seen ahead: what has come goes on first, then the next read says so.
+    /// The break of the peer's connection, if that was seen ahead: bytes that have come go on first, then the next read
+    /// returns it.
     broken: Option<Broken>,
     /// The peer's timer.
     timer: &'a Timer,
-    /// How long the peer may be silent; it may change meanwhile.
+    /// Time limit of the peer's silence; it may change meanwhile.
     limit: &'a Cell<Option<Duration>>,
-    /// Counts what has come.
+    /// Counts the bytes that have come.
     count: &'a Cell<u64>,
-    /// What else hears the body.
+    /// A further listener to the body.
     listener: Option<Box<dyn Listener>>,
 }
 
@@ -118,19 +120,19 @@ impl<'a> Receiver<'a> {
         self.timer
     }
 
-    /// How long the peer may be silent.
+    /// Time limit of the peer's silence.
     pub fn limit(&self) -> &'a Cell<Option<Duration>> {
         self.limit
     }
 
-    /// Where buffers come from.
+    /// The pools of buffers.
     pub fn pools(&self) -> &'a Pools {
         self.pools
     }
 }
 
 impl Receiver<'_> {
-    /// What is at the front, as far as it has been read; `None` when more must be read.
+    /// The next part, as far as it has been read; `None` when more must be read.
     pub fn part(&mut self) -> Result<Option<Part>, Broken> {
         let waiting = self.buffer.filled().len();
         Ok(match self.framing {
@@ -171,7 +173,7 @@ impl Receiver<'_> {
         })
     }
 
-    /// Whether the buffer cannot hold more, and none that is larger takes its place.
+    /// Whether the buffer cannot hold more, and no larger buffer takes its place.
     pub fn is_full(&self) -> bool {
         self.buffer.is_full() && !self.buffer.is_released() && !self.is_tiny()
     }
@@ -195,8 +197,8 @@ impl Receiver<'_> {
         }
     }
 
-    /// How many bytes of data have been read and have not gone on, counted up to about `enough`, and whether the body ends with them. To be
-    /// called after [`Receiver::part`].
+    /// Bytes of data that have been read and have not gone on, counted up to about `enough`, and whether the body ends with
+    /// them. To be called after [`Receiver::part`].
     pub fn at_hand(&self, enough: u64) -> (u64, bool) {
         let AtHand { bytes, whole, .. } = self.framing.at_hand(self.buffer.filled(), enough);
         match &*self.framing {
@@ -208,7 +210,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// How many bytes of data lie in the buffer, where rules see them, counted up to about `enough`, and whether the body ends with them.
+    /// Bytes of data in the buffer, where rules see them, counted up to about `enough`, and whether the body ends with them.
     pub fn in_buffer(&self, enough: u64) -> (u64, bool) {
         let AtHand { bytes, whole, .. } = self.framing.at_hand(self.buffer.filled(), enough);
         let is_all = match &*self.framing {
@@ -239,7 +241,7 @@ impl Receiver<'_> {
         self.count.set(self.count.get() + n as u64);
     }
 
-    /// Says that `n` bytes of data have gone on.
+    /// Records that `n` bytes of data have gone on.
     pub fn consume(&mut self, n: usize) {
         if let Some(mut listener) = self.listener.take() {
             self.listener = listener.hear(self.data(n)).then_some(listener);
@@ -267,14 +269,14 @@ impl Receiver<'_> {
         }
     }
 
-    /// Says that the body has gone on whole.
+    /// Records that the body has gone on whole.
     pub fn ended(&mut self) {
         if let Some(listener) = self.listener.take() {
             listener.end();
         }
     }
 
-    /// The fields behind the body, once it has ended.
+    /// The trailers, once the body has ended.
     pub fn trailers(&self) -> &Fields {
         match &*self.framing {
             Framing::Chunked(chunks) => &chunks.trailers,
@@ -311,7 +313,7 @@ impl Receiver<'_> {
         self.certain() >= RECEIVED_LEAST && self.buffer.is_empty()
     }
 
-    /// How many bytes of data come next for certain: those left of the body, or of its chunk.
+    /// Bytes of data that come next for certain: the rest of the body, or of its chunk.
     fn certain(&self) -> usize {
         let left = match &*self.framing {
             Framing::Exact(left) => *left,
@@ -321,7 +323,8 @@ impl Receiver<'_> {
         usize::try_from(left).unwrap_or(usize::MAX)
     }
 
-    /// Receives data of the body into `room`, past the buffer: how many bytes. To be called where [`Receiver::can_receive`] says so.
+    /// Receives data of the body into `room`, past the buffer; returns the number of bytes. To be called where
+    /// [`Receiver::can_receive`] is true.
     pub async fn receive(&mut self, room: &mut [u8]) -> Result<usize, Broken> {
         let most = room.len().min(self.certain());
         let room = &mut room[..most];
@@ -349,7 +352,8 @@ impl Receiver<'_> {
 
     /// Whether the next bytes are data for certain, and many, and may go on without being looked at.
     ///
-    /// How much is left of what ends with the connection nobody knows: that the last read was full speaks for much.
+    /// The rest of a body that ends with the connection is not known: a last read that filled its buffer is taken as a sign
+    /// of many.
     pub fn can_splice(&self) -> bool {
         let is_long = match &*self.framing {
             Framing::UntilClose => self.full_reads && self.buffer.is_empty(),
@@ -358,8 +362,8 @@ impl Receiver<'_> {
         is_long && self.listener.is_none() && self.broken.is_none() && matches!(self.reader, Reader::Tcp(_))
     }
 
-    /// Receives data of the body into an empty pipe: how many bytes; 0 where the peer has closed, `None` where it must be read instead.
-    /// To be called where [`Receiver::can_splice`] says so. It does not wait.
+    /// Receives data of the body into an empty pipe; returns the number of bytes; 0 where the peer has closed, `None` where
+    /// it must be read instead. To be called where [`Receiver::can_splice`] is true. It does not wait.
     pub fn splice(&mut self, pipe: &mut Pipe<'_>) -> io::Result<Option<usize>> {
         let most = match &*self.framing {
             Framing::UntilClose => usize::MAX,
@@ -370,7 +374,7 @@ impl Receiver<'_> {
         Ok(spliced)
     }
 
-    /// Says that the peer has closed: that ends a body that has no other end, and breaks any other.
+    /// Handles the close of the peer: that ends a body that has no other end, and breaks any other.
     pub fn found_end(&mut self) -> Result<(), Broken> {
         match self.framing {
             Framing::UntilClose => {
@@ -390,7 +394,7 @@ impl Receiver<'_> {
     /// [more of it](Receiver::more_of_head) must come.
     ///
     /// # Errors
-    /// What is wrong with a head of HTTP/1. What is wrong with one of HTTP/2 ends its stream.
+    /// The fault in a head of HTTP/1. A fault in a head of HTTP/2 ends its stream.
     #[inline]
     pub fn head(&mut self, method: &[u8], response: &mut Response) -> Result<bool, Malformed> {
         if let Some(stream) = self.reader.stream() {
@@ -452,7 +456,7 @@ impl Receiver<'_> {
         self.minds_truncation = true;
     }
 
-    /// Nothing comes behind what is here.
+    /// Ends the body with the bytes that are here.
     pub fn close(&mut self) {
         *self.framing = Framing::new(BodyLength::Exact(self.buffer.filled().len() as u64));
     }
@@ -482,12 +486,12 @@ impl Receiver<'_> {
         self.buffer.filled()
     }
 
-    /// Whether the peer speaks TLS and has closed without saying so.
+    /// Whether the peer speaks TLS and has closed without a close alert.
     pub fn is_truncated(&self) -> bool {
         self.reader.is_truncated()
     }
 
-    /// How the peer broke off, if it has while more was looked for.
+    /// The break of the peer's connection, if it was seen while more was looked for.
     pub fn broken(&self) -> Option<Broken> {
         self.broken
     }
@@ -497,12 +501,12 @@ impl Receiver<'_> {
         self.full_reads
     }
 
-    /// Whether the peer is the client: what is made of its bytes is of no use once it has gone.
+    /// Whether the peer is the client: output made of its bytes is of no use once it has gone.
     pub fn is_client(&self) -> bool {
         self.is_client
     }
 
-    /// How many bytes have come.
+    /// Number of bytes that have come.
     pub fn counted(&self) -> u64 {
         self.count.get()
     }
@@ -517,7 +521,7 @@ impl Receiver<'_> {
         self.listener.is_some()
     }
 
-    /// Says that the server has not answered in time.
+    /// Reports that the server has not answered in time.
     pub fn doubt(&self) {
         self.reader.stream().inspect(|stream| stream.doubt());
     }
@@ -532,14 +536,14 @@ impl Receiver<'_> {
         self.reader.gone().await;
     }
 
-    /// Reads more, but not beyond an end: what has come before that goes on first, and the end is found again behind it. False where
-    /// nothing more comes.
+    /// Reads more, but not beyond an end: bytes that have come before that go on first, and the end is found again after
+    /// them. False where nothing more comes.
     pub async fn more_ahead(&mut self) -> bool {
         let open = self.ends_with_connection();
         let came = match self.more().await {
             Ok(()) => true,
             Err(broken) => {
-                // The kernel tells a reset once.
+                // The kernel reports a reset once.
                 self.broken = Some(broken);
                 false
             }
@@ -551,7 +555,8 @@ impl Receiver<'_> {
         came
     }
 
-    /// Ready once the peer has left. What it sends in advance is read: only so can its close be seen, and not where the buffer is full.
+    /// Ready once the peer has left. Bytes that it sends in advance are read: only so can its close be seen, and not where
+    /// the buffer is full.
     pub fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.buffer.is_released() || !self.buffer.is_full() {
             match ready!(self.poll_ahead(cx)) {
@@ -586,13 +591,13 @@ impl Receiver<'_> {
         timer.briefly(self.more()).await
     }
 
-    /// Waits until there is something to receive, or the peer has closed. It holds no buffer.
+    /// Waits until there are bytes to receive, or the peer has closed. It holds no buffer.
     pub async fn readable(&mut self) -> Result<(), Broken> {
         self.buffer.release_if_empty();
         self.patiently(|receiver, cx| receiver.reader.poll_readable(cx)).await.map_err(|error| Broken::of(&error))
     }
 
-    /// Gives the buffer back, if nothing waits in it, until there is something to read.
+    /// Gives the buffer back, if no bytes wait in it, until there are bytes to read.
     pub fn release_if_empty(&mut self) {
         if self.buffer.is_empty() && !self.buffer.is_released() {
             self.stays_large = self.buffer.size() >= self.pools.bulk.size();
@@ -600,7 +605,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Holds no more than what waits needs, and reads less at a time next: nobody takes what comes of it.
+    /// Holds no more than the waiting bytes need, and reads less at a time next: the output made of them is not taken.
     pub fn make_small(&mut self) {
         (self.full_reads, self.stays_large) = (false, false);
         self.buffer.release_if_empty();
@@ -614,7 +619,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Says that so many bytes of data have come another way than through the buffer.
+    /// Records that so many bytes of data have come another way than through the buffer.
     fn received(&mut self, n: u64) {
         match self.framing {
             Framing::Exact(left) if *left == n => *self.framing = Framing::Done,
@@ -624,7 +629,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Polls until something comes or the peer's time is over.
+    /// Polls until the result is ready or the peer's time is over.
     #[inline]
     async fn patiently<T>(&mut self, mut poll: impl FnMut(&mut Self, &mut Context<'_>) -> Poll<io::Result<T>>) -> io::Result<T> {
         let mut waits = false;
@@ -675,11 +680,11 @@ impl Lend for Receiver<'_> {
 }
 
 impl Broken {
-    /// What a failed read means.
+    /// The break that a failed read means.
     pub fn of(error: &io::Error) -> Broken {
         if error.kind() == io::ErrorKind::TimedOut { Broken::Timeout } else { Broken::Reset }
     }
 }
 
-/// Fewer bytes of data come through the buffer: what follows them comes with them then.
+/// Less data comes through the buffer: the bytes after it come with it then.
 const RECEIVED_LEAST: usize = 16 * 1024;

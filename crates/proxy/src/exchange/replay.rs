@@ -1,7 +1,7 @@
-//! What was sent of a request's body, kept until its server has answered: so it can be sent again.
+//! The sent part of a request's body, kept until its server has answered: so it can be sent again.
 //!
 //! ```text
-//! receiver --consumed--> Recording --the attempt failed--> Again: what was kept, then the rest of the body
+//! receiver --consumed--> Recording --the attempt failed--> Again: the kept part, then the rest of the body
 //!                          \--more than a buffer holds--> nothing: the request is sent once
 //! ```
 
@@ -11,12 +11,12 @@ use crate::io::Pool;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What was sent in an attempt.
+/// The bytes that were sent in an attempt.
 #[derive(Clone)]
 pub struct Recording(Rc<RefCell<Kept>>);
 
 enum Kept {
-    /// All of it, as long as the pool's buffers are not scarce and it is not more than one of them holds.
+    /// All of it, as long as the pool's buffers are not scarce and it fits into a buffer.
     All(Vec<u8>, Rc<Pool>),
     /// Not all of it.
     Lost,
@@ -33,12 +33,12 @@ impl Recording {
         Box::new(Recorder(self.clone()))
     }
 
-    /// Whether all that was sent is here.
+    /// Whether all bytes that were sent are here.
     pub fn is_whole(&self) -> bool {
         matches!(&*self.0.borrow(), Kept::All(..))
     }
 
-    /// Drops what was kept: the server has answered.
+    /// Drops the kept bytes: the server has answered.
     pub fn forget(&self) {
         self.0.replace(Kept::Lost);
     }
@@ -78,17 +78,17 @@ pub struct Again {
 }
 
 impl Again {
-    /// What was sent before, and is left of that.
+    /// The rest of the bytes that were sent before.
     pub(super) fn data(&self) -> &[u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// What follows.
+    /// The framing of the rest.
     pub(super) fn rest(&self) -> &Framing {
         &self.rest
     }
 
-    /// What follows, without what was sent before.
+    /// Takes the framing of the rest, without the bytes that were sent before.
     pub(super) fn take_rest(&mut self) -> Framing {
         std::mem::take(&mut self.rest)
     }

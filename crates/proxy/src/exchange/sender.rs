@@ -1,7 +1,7 @@
 //! A message on its way out: head, framed body, end.
 //!
-//! What is small is copied behind what already waits, so that a head, a short body and the last chunk leave in one system call;
-//! what is large is written from where it lies.
+//! Small data is copied after the bytes that already wait, so that a head, a short body and the last chunk leave in a single
+//! system call; large data is written from where it lies.
 
 mod head;
 
@@ -20,17 +20,17 @@ use std::time::Duration;
 use terse_http::h1::encode;
 use terse_message::{Fields, Response};
 
-/// How the peer finds the end of the body.
+/// Framing of the body for the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Outgoing {
-    /// There is none, or its length was said, or the connection closes behind it: the bytes as they are.
+    /// There is no body, or the head gave its length, or the connection closes after it: the bytes as they are.
     Plain,
     /// In chunks; with trailers, unless the proxy drops them (`option http-drop-request-trailers` and its like).
     Chunked {
         /// Whether trailers are passed on.
         trailers: bool,
     },
-    /// In frames of HTTP/2, the last of which says so; with trailers, or without.
+    /// In frames of HTTP/2, the last of which has the end flag; with trailers, or without.
     Frames {
         /// Whether trailers are passed on.
         trailers: bool,
@@ -38,7 +38,7 @@ enum Outgoing {
 }
 
 impl Outgoing {
-    /// Appends what ends a body.
+    /// Appends the end of a body.
     fn end(self, trailers: &Fields, out: &mut Vec<u8>) {
         match self {
             Outgoing::Plain | Outgoing::Frames { .. } => {}
@@ -52,9 +52,9 @@ impl Outgoing {
 pub struct Sender<'a> {
     /// The half that writes.
     pub(super) writer: Writer<'a>,
-    /// What waits to be written.
+    /// Bytes that wait to be written.
     out: &'a mut Vec<u8>,
-    /// Where the body travels in stored records: bytes of what waits that do not, because they are a head.
+    /// If the body travels in stored records: number of waiting bytes that do not, because they are a head.
     unstored: Option<usize>,
     /// The body's framing, which its head decides.
     framing: Outgoing,
@@ -68,7 +68,7 @@ pub struct Sender<'a> {
     pub meter: Option<&'a Meter>,
     /// The peer's timer.
     timer: &'a Timer,
-    /// How long it may take nothing.
+    /// Time limit of the peer's taking nothing.
     limit: Option<Duration>,
 }
 
@@ -78,7 +78,7 @@ const COPIED: usize = 8 * 1024;
 const ENOUGH: usize = 32 * 1024;
 
 impl Sender<'_> {
-    /// Tells the peer that nothing more comes; waits for what TLS holds as long as for any write.
+    /// Closes the sending side; waits for the bytes that TLS holds as long as for any write.
     pub async fn shutdown(&mut self) -> io::Result<()> {
         self.timer.set(self.limit);
         let timer = self.timer;
@@ -92,7 +92,7 @@ impl Sender<'_> {
 }
 
 impl<'a> Sender<'a> {
-    /// What goes as it is, until a head says otherwise.
+    /// A sender of bytes as they are, until a head sets another framing.
     pub(super) fn new(
         writer: Writer<'a>,
         out: &'a mut Vec<u8>,
@@ -122,12 +122,12 @@ impl Sender<'_> {
         if self.out.len() >= ENOUGH { self.flush().await } else { Ok(()) }
     }
 
-    /// Ends the body: the last chunk, and what still waits.
+    /// Ends the body: the last chunk, and the bytes that still wait.
     pub async fn finish(&mut self, trailers: &Fields) -> io::Result<()> {
         self.finish_with(b"", trailers).await
     }
 
-    /// Sends the last part of the body and ends it, at one go.
+    /// Sends the last part of the body and ends it, at once.
     pub async fn finish_with(&mut self, data: &[u8], trailers: &Fields) -> io::Result<()> {
         if let Writer::Stream(stream) = self.writer {
             let passes = matches!(self.framing, Outgoing::Frames { trailers: true });
@@ -145,7 +145,7 @@ impl Sender<'_> {
         self.flush().await
     }
 
-    /// Begins a part of so many bytes, behind what waits; what is to stand behind it.
+    /// Begins a part of so many bytes, after the bytes that wait; returns the bytes that must follow it.
     fn begin(&mut self, bytes: usize) -> &'static [u8] {
         match self.framing {
             Outgoing::Chunked { .. } if bytes > 0 => {
@@ -156,7 +156,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Writes what waits.
+    /// Writes the bytes that wait.
     pub async fn flush(&mut self) -> io::Result<()> {
         match self.writer {
             Writer::Stream(stream) => self.write_frames(stream, b"", Then::More).await,
@@ -165,7 +165,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Whether a change of protocol is what the peer has asked for, as far as HTTP/1 cannot tell.
+    /// Whether the peer has asked for this change of protocol, as far as HTTP/1 cannot tell.
     pub fn accepts(&self, response: &Response) -> bool {
         !matches!(self.writer, Writer::Stream(stream) if !stream.is_accepted(response))
     }
@@ -187,7 +187,7 @@ impl Sender<'_> {
         .await
     }
 
-    /// Writes what waits, and this, in frames.
+    /// Writes the bytes that wait, and `data`, in frames.
     async fn write_frames(&mut self, stream: &Http2Stream, data: &[u8], then: Then<'_>) -> io::Result<()> {
         let out = std::mem::take(self.out);
         let (mut done, mut ended) = (0, Ok(()));
@@ -200,7 +200,7 @@ impl Sender<'_> {
                     progress.counted
                 });
                 match poll {
-                    // What is left behind an end counts for nothing.
+                    // Bytes that are left after an end count for nothing.
                     Poll::Ready(Ok(0)) => Poll::Ready(Ok(0)),
                     poll => self.outcome(poll, cx, &mut waits),
                 }
@@ -219,7 +219,7 @@ impl Sender<'_> {
         ended
     }
 
-    /// Writes what waits, and this.
+    /// Writes the bytes that wait, `data` and `end`.
     async fn write_behind(&mut self, data: &[u8], end: &[u8]) -> io::Result<()> {
         let out = std::mem::take(self.out);
         let result = self.write([&out, data, end]).await;
@@ -263,7 +263,7 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// What is behind the heads that wait is compressed already, where this says so: records of TLS store it.
+    /// Marks the bytes after the waiting heads as compressed already, where `stores`: records of TLS store them.
     pub fn store_behind(&mut self, stores: bool) {
         self.unstored = stores.then_some(self.out.len());
     }
@@ -278,27 +278,27 @@ impl Sender<'_> {
         self.writer.socket()
     }
 
-    /// The identifier of the stream of HTTP/2; 0 where it is none, or not open.
+    /// The identifier of the stream of HTTP/2; 0 where there is none, or it is not open.
     pub fn stream_id(&self) -> u32 {
         self.writer.stream().map_or(0, Http2Stream::id)
     }
 
-    /// Has a stream that breaks off end with the code that another one ended with.
+    /// Has a stream that breaks off end with the code that another stream ended with.
     pub fn pass_code(&self, code: u32) {
         self.writer.stream().inspect(|stream| stream.pass_code(code));
     }
 
-    /// Why the stream of HTTP/2 has broken off; none where it is no stream.
+    /// The reason why the stream of HTTP/2 has broken off; `None` without a stream.
     pub fn fate(&self) -> Option<Fate> {
         self.writer.stream().map(Http2Stream::fate)
     }
 
-    /// Lets the end look like one that was cut off, where there is TLS to say it.
+    /// Makes the end look like a broken connection, where there is TLS to tell the difference.
     pub fn break_off(&self) {
         self.writer.break_off();
     }
 
-    /// Tells the peer that nothing more comes, without a limit.
+    /// Closes the sending side, without a time limit.
     pub async fn close(&mut self) -> io::Result<()> {
         self.writer.shutdown().await
     }
@@ -313,7 +313,8 @@ impl Sender<'_> {
         matches!(self.writer, Writer::Tcp(_))
     }
 
-    /// Sends all that a pipe holds as a part of the body, behind what waits. To be called where [`Sender::can_splice`] says so.
+    /// Sends all that a pipe holds as a part of the body, after the bytes that wait. To be called where
+    /// [`Sender::can_splice`] is true.
     pub async fn send_piped(&mut self, pipe: &mut Pipe<'_>) -> io::Result<()> {
         let end = self.begin(pipe.held());
         let (out, mut done) = (std::mem::take(self.out), 0);
@@ -328,7 +329,7 @@ impl Sender<'_> {
                 self.outcome(poll, cx, &mut waits)
             })
             .await?;
-            // What waited goes first.
+            // Bytes that waited go first.
             done += n.min(ahead.len());
         }
         self.unstored = self.unstored.map(|_| 0);
@@ -338,7 +339,7 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// What a write has come to: its bytes are counted, and a peer that takes none, or not in its time, is an error.
+    /// The result of a write: its bytes are counted, and a peer that takes none, or not in its time, is an error.
     #[inline]
     fn outcome(&mut self, poll: Poll<io::Result<usize>>, cx: &Context<'_>, waits: &mut bool) -> Poll<io::Result<usize>> {
         match poll {

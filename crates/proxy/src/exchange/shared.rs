@@ -1,9 +1,9 @@
-//! What is known of a connection that carries many exchanges.
+//! Facts of a connection that carries many exchanges.
 
 use crate::io::Multiplexed;
 use std::rc::Rc;
 
-/// A server's connection of HTTP/2, for what is asked of it while an exchange has a stream of it: facts, and no I/O.
+/// A server's connection of HTTP/2, for queries while an exchange has a stream of it: facts, and no I/O.
 #[derive(Clone)]
 pub struct SharedConnection(Rc<Multiplexed>);
 
@@ -13,7 +13,7 @@ impl SharedConnection {
         SharedConnection(connection)
     }
 
-    /// Leaves the connection to one session: its server knows a user by it.
+    /// Leaves the connection to a single session: its server knows a user by it.
     pub fn keep_to(&self, session: u64) {
         self.0.keep_to(session);
     }

@@ -1,28 +1,28 @@
-//! A limit of bandwidth: pure, its time an argument.
+//! A limit of bandwidth: pure, with the time as an argument.
 //!
-//! Each byte costs its part of the period. Bytes may go while no cost is open; they then go in pieces worth [`SLICE`], so that a body
-//! flows rather than jumps. A timer that comes late costs nothing: what was missed within one slice is made up for.
+//! Each byte costs its part of the period. Bytes may go while no cost is open; they then go in pieces worth [`SLICE`], so
+//! that a body flows rather than jumps. A timer that comes late costs nothing: the time missed within a slice is made up for.
 
 use super::Quota;
 use std::time::{Duration, Instant};
 
-/// What a stream may send.
+/// Rate limiter of a stream: a number of bytes in a period.
 #[derive(Clone, Debug)]
 pub struct Limiter {
     bytes: u64,
     period: Duration,
     least_bytes: usize,
-    /// When what has gone so far will be paid for.
+    /// Time at which the bytes sent so far are paid for.
     paid: Option<Instant>,
 }
 
 impl Limiter {
-    /// So many bytes in a period, both more than 0.
+    /// Creates a limiter of `bytes` in a `period`, both more than 0.
     pub fn new(bytes: u64, period: Duration, least_bytes: usize) -> Limiter {
         Limiter { bytes: bytes.max(1), period: period.max(Duration::from_millis(1)), least_bytes, paid: None }
     }
 
-    /// How many of these bytes may go on now.
+    /// The number of these bytes that may go on now.
     pub fn quota(&self, bytes: usize, now: Instant) -> Quota {
         match self.paid.and_then(|paid| paid.checked_duration_since(now)).filter(|open| !open.is_zero()) {
             Some(open) => Quota::Wait(open),
@@ -30,7 +30,7 @@ impl Limiter {
         }
     }
 
-    /// Says that so many have gone.
+    /// Records that so many bytes have gone.
     pub fn take(&mut self, bytes: usize, now: Instant) {
         let earliest = now.checked_sub(SLICE).unwrap_or(now);
         let from = self.paid.unwrap_or(now).max(earliest);
@@ -51,7 +51,7 @@ impl Limiter {
 
 /// The wheel of timers counts milliseconds: twenty of them keep their error small, and a body smooth.
 pub(super) const SLICE: Duration = Duration::from_millis(20);
-/// A day: nobody waits longer for a byte.
+/// A day: the longest wait for a byte.
 const LONGEST: Duration = Duration::from_secs(86_400);
 
 #[cfg(test)]
@@ -82,7 +82,7 @@ mod tests {
                         last = n;
                     }
                 }
-                // What a slice may be ahead, and the piece that went last.
+                // The allowed excess: a slice, and the piece that went last.
                 let due = u128::from(bytes) * (now - start + SLICE).as_nanos() / period.as_nanos();
                 prop_assert!(sent <= due + last as u128 + late_us.len() as u128, "{sent} of {due}");
             }

@@ -1,4 +1,4 @@
-//! `filter bwlim-in`, `filter bwlim-out`, `filter trace`; those that need what is not built.
+//! `filter bwlim-in`, `filter bwlim-out`, `filter trace`; and the filters that need unbuilt features.
 
 use super::share::Share;
 use super::{Direction, FilterSettings, LimitKind, LimitSettings, Side, TraceSettings};
@@ -80,7 +80,7 @@ fn limit(args: &mut Args<'_>, scope: &mut Scope<'_>, direction: Direction) -> Re
         .map_err(|_| Fault::new(at, format!("another filter of this section has the name '{name}'")))
 }
 
-/// A limit that streams share by a table: another section's, or this one's own.
+/// A limit that streams share by a table: another section's, or that of this section.
 fn share(bytes: u64, key: Expr, table: Option<&str>, direction: Direction, scope: &mut Scope<'_>) -> Share {
     let data = if direction == Direction::In { Data::BytesInRate } else { Data::BytesOutRate };
     let (section, place) = (scope.section.name.clone(), scope.place.clone());
@@ -110,7 +110,7 @@ fn trace(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What is kept is what the server sent, so no other place is possible.
+/// A cache stores the response as the server sent it, so no other place is possible.
 fn cache(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let at = args.position();
     let name = CacheName::parse(args, scope)?;

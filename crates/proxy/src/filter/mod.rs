@@ -1,15 +1,15 @@
-//! Filters: what looks at a body on its way, or holds it up.
+//! Filters: observers of a body on its way, which may hold it up.
 //!
 //! ```text
-//! Receiver -> filters before the coder -> coder, where the body is compressed -> filters behind it -> Sender
+//! Receiver -> filters before the coder -> coder, where the body is compressed -> filters after it -> Sender
 //! ```
 //!
-//! A filter says how many of the bytes at hand may go on now ([`Quota`]), and sees those that do. Compression is not one of them: it
-//! has its own place, and a `filter compression` line says which filters stand before it. Without filters, a body pays one look at an
-//! `Option` for each part of it.
+//! A filter returns how many of the bytes at hand may go on now ([`Quota`]), and sees those that do. Compression is no
+//! filter: it has its own place, and a `filter compression` line determines which filters stand before it. Without filters, a
+//! body pays a look at an `Option` for each part of it.
 //!
-//! Filters of one side of the coder are asked together, so their order among each other makes no difference: what all of them allow
-//! goes on.
+//! Filters of one side of the coder are asked together, so their order among each other makes no difference: the bytes that
+//! all of them allow go on.
 
 pub mod bandwidth;
 pub mod keywords;
@@ -25,16 +25,16 @@ use crate::stream::Stream;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a filter says of bytes that are at hand.
+/// A filter's answer for the bytes at hand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quota {
-    /// So many of them may go on: at least one.
+    /// This number of them may go on: at least 1.
     Bytes(usize),
-    /// None, for so long.
+    /// No byte, for this time.
     Wait(Duration),
 }
 
-/// The filters of one stream.
+/// The filters of a stream.
 #[derive(Default)]
 pub struct Filters {
     up: Passage,

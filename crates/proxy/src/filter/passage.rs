@@ -1,4 +1,4 @@
-//! One direction of a stream, with the filters that its body goes through.
+//! A direction of a stream, with the filters that its body goes through.
 
 use super::bandwidth::Limiter;
 use super::share::SharedLimiter;
@@ -27,7 +27,7 @@ enum Stage {
 pub enum Bandwidth {
     /// Of this stream.
     Own(Limiter),
-    /// That streams share.
+    /// A limit that streams share.
     Shared(Box<SharedLimiter>),
 }
 
@@ -36,17 +36,17 @@ pub enum Bandwidth {
 pub enum Reach {
     /// All: there is no coder.
     All,
-    /// Those of one side of it.
+    /// The filters of this side of the coder.
     Only(Side),
 }
 
 impl Passage {
-    /// Whether there is none.
+    /// Whether there is no filter.
     pub fn is_empty(&self) -> bool {
         self.stages.is_empty()
     }
 
-    /// Sets a limit of bandwidth, or another one in its place.
+    /// Sets a limit of bandwidth, or replaces it.
     pub fn limit(&mut self, limit: &Arc<Limit>, side: Side, limiter: Bandwidth) {
         let is_same = |stage: &&mut (Side, Stage)| matches!(&stage.1, Stage::Limit(own, _) if Arc::ptr_eq(own, limit));
         match self.stages.iter_mut().find(is_same) {
@@ -60,7 +60,7 @@ impl Passage {
         self.stages.push((settings.side, Stage::Trace(Tracer::new(settings, direction, stream))));
     }
 
-    /// How many of the bytes at hand go on; waits until some may. What waits in the sender goes before that.
+    /// Returns how many of the bytes at hand go on; waits until some may. Bytes that wait in the sender go before that wait.
     pub async fn admit(&mut self, reach: Reach, data: &[u8], sender: &mut Sender<'_>) -> io::Result<usize> {
         loop {
             // The runtime's clock, not the worker's: many waits fit into one of its turns.
@@ -77,7 +77,7 @@ impl Passage {
         }
     }
 
-    /// What all of them allow.
+    /// The quota that all filters allow.
     fn quota(&mut self, reach: Reach, bytes: usize, now: Instant) -> Quota {
         let mut allowed = Quota::Bytes(bytes);
         for stage in self.reached(reach) {

@@ -1,4 +1,4 @@
-//! What the configuration says of filters.
+//! The configuration of filters.
 
 use super::share::Share;
 use crate::cache::CacheName;
@@ -9,7 +9,7 @@ use terse_config::Place;
 /// The filters of a proxy.
 #[derive(Clone, Default, Debug)]
 pub struct FilterSettings {
-    /// Those of bandwidth, by name: declared by `filter bwlim-in` or `bwlim-out`, or as yet only used by rules.
+    /// Filters of bandwidth, by name: declared by `filter bwlim-in` or `bwlim-out`, or as yet only used by rules.
     pub limits: Vec<Arc<Limit>>,
     /// `filter cache` lines.
     pub caches: Vec<Arc<CacheName>>,
@@ -17,14 +17,14 @@ pub struct FilterSettings {
     pub traces: Vec<Arc<TraceSettings>>,
 }
 
-/// A filter of bandwidth: its name stands for it from the first line that speaks of it.
+/// A filter of bandwidth: its name stands for it from the first line that names it.
 #[derive(Debug)]
 pub struct Limit {
     /// Its name.
     pub name: Box<str>,
-    /// The first line that speaks of it.
+    /// The first line that names it.
     pub place: Place,
-    /// What its own line says, once that has been read.
+    /// Settings of its own line, once that has been read.
     pub declared: OnceLock<LimitSettings>,
 }
 
@@ -35,13 +35,13 @@ pub struct LimitSettings {
     pub direction: Direction,
     /// On which side of the coder.
     pub side: Side,
-    /// What is limited to what.
+    /// Subject of the limit, and its rate.
     pub kind: LimitKind,
     /// `min-size`: bytes at a time.
     pub least_bytes: usize,
 }
 
-/// What a filter of bandwidth limits.
+/// Subject of a filter of bandwidth.
 #[derive(Clone, Debug)]
 pub enum LimitKind {
     /// Each stream.
@@ -51,14 +51,14 @@ pub enum LimitKind {
         /// `default-period`; more than 0.
         period: Duration,
     },
-    /// All streams with one key.
+    /// All streams with the same key.
     Shared(Share),
 }
 
 /// `filter trace`
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceSettings {
-    /// `name`: what its lines begin with.
+    /// `name`: the begin of its lines.
     pub name: Box<str>,
     /// On which side of the coder.
     pub side: Side,
@@ -81,12 +81,12 @@ pub enum Direction {
     Out,
 }
 
-/// Where a filter stands.
+/// Side of the coder on which a filter stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// Before the coder: it sees bytes as they came.
     Before,
-    /// Behind it: bytes as they leave.
+    /// After it: bytes as they leave.
     Behind,
 }
 

@@ -1,6 +1,6 @@
 //! A limit of bandwidth that streams share: the rate of bytes of an entry in a stick table.
 //!
-//! Each stream is held to the limit by itself, and all of them together by what the entry has counted in the last period.
+//! Each stream is held to the limit by itself, and all of them together by the count of the entry for the last period.
 
 use super::Quota;
 use super::bandwidth::{Limiter, SLICE};
@@ -18,20 +18,20 @@ use terse_sample::Expr;
 pub struct Share {
     /// Bytes in the period of the table's `bytes_in_rate` or `bytes_out_rate`; more than 0.
     pub bytes: u64,
-    /// What an entry is found by.
+    /// Key of the entry.
     pub key: Arc<Expr>,
-    /// Where.
+    /// Its table.
     pub table: Arc<TableName>,
     /// Which of the two rates.
     pub data: Data,
 }
 
-/// One stream's part of it.
+/// A stream's part of a shared limit.
 #[derive(Clone)]
 pub struct SharedLimiter {
     plan: Arc<Plan>,
     table: Arc<Table>,
-    /// Held: an entry that is in use is neither purged nor dropped for another one.
+    /// Held: an entry that is in use is neither purged nor dropped for another entry.
     entry: Arc<Held>,
     data: Data,
     bytes: u64,

@@ -1,11 +1,11 @@
-//! `filter trace`: writes on standard error what goes through, and forwards it in pieces of any size.
+//! `filter trace`: writes the bytes that go through on standard error, and forwards them in pieces of any size.
 
 use super::{Direction, Quota, TraceSettings};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::Arc;
 
-/// A trace of one direction of one stream.
+/// A trace of one direction of a stream.
 #[derive(Clone, Debug)]
 pub(super) struct Tracer {
     settings: Arc<TraceSettings>,

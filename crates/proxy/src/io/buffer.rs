@@ -1,4 +1,4 @@
-//! Buffers, and the one limit that all of them count against.
+//! Buffers, and the shared limit that all of them count against.
 //!
 //! An idle connection holds no buffer: it borrows one when bytes arrive and gives it back when they have gone on. Workers keep the
 //! memory of given-back buffers for the next, and drop what they do not need for a while; only buffers in use count against the limit.
@@ -11,7 +11,7 @@ use std::time::Duration;
 use terse_compress::{Budget, Idle, Limit};
 use tokio::sync::Notify;
 
-/// One worker's buffers.
+/// A worker's buffers.
 pub struct Pool {
     size: usize,
     free: RefCell<Idle<Box<[u8]>>>,
@@ -19,10 +19,10 @@ pub struct Pool {
     /// Bytes that this worker has taken from [`Limit`] and holds as unused credit, so that the shared counter is not touched for
     /// every request.
     credit: Cell<usize>,
-    /// How many bytes of credit are taken at once: never so much that idle workers could own a small limit.
+    /// Bytes of credit that are taken at once: never so many that idle workers could own a small limit.
     credit_step: usize,
     given_back: Notify,
-    /// How many wait for one to be given back.
+    /// Number of tasks that wait for a buffer to be given back.
     waiting: Cell<usize>,
 }
 
@@ -43,12 +43,12 @@ pub struct Pools {
 /// and the processor's second-level cache are the next limits.
 pub const BULK_BYTES: usize = 64 * 1024;
 
-/// For heads of responses whose clients take no body: what else the server has sent stays in the kernel.
+/// For heads of responses whose clients take no body: the server's further bytes stay in the kernel.
 pub const TINY_BYTES: usize = 1024;
 
-/// How many unused buffers a worker keeps.
+/// Unused buffers that a worker keeps.
 const KEPT: usize = 256;
-/// How many buffers' worth of credit a worker takes at once, and keeps.
+/// Credit that a worker takes at once, and keeps, in buffers.
 const CREDIT: usize = 16;
 
 impl Pool {
@@ -71,7 +71,8 @@ impl Pool {
         self.size
     }
 
-    /// Whether so little is left that buffers had better be small: what slow clients hold would be missing for new requests.
+    /// Whether so little is left that buffers had better be small: the memory that slow clients hold would be missing for new
+    /// requests.
     pub fn is_tight(&self) -> bool {
         self.memory.is_tight()
     }
@@ -98,7 +99,7 @@ impl Pool {
             if let Some(buffer) = self.take() {
                 return buffer;
             }
-            // One of this worker's may come back first; another worker's is seen within 10 ms.
+            // A buffer of this worker may come back first; another worker's is seen within 10 ms.
             let _waiting = Waiting::new(&self.waiting);
             let _ = tokio::time::timeout(Duration::from_millis(10), self.given_back.notified()).await;
         }
@@ -124,14 +125,14 @@ impl Pool {
 }
 
 impl Pools {
-    /// Drops what was not needed since the last time.
+    /// Drops the buffers that were not needed since the last time.
     pub fn trim(&self) {
         [&self.small, &self.tiny, &self.bulk].into_iter().for_each(|pool| pool.trim());
         self.pipes.trim();
     }
 }
 
-/// Counts one who waits, for as long as it does.
+/// Counts a waiting task, for as long as it waits.
 struct Waiting<'a>(&'a Cell<usize>);
 
 impl Waiting<'_> {
@@ -163,12 +164,12 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Whether it holds no memory: what an idle connection has.
+    /// Whether it holds no memory: the state of an idle connection's buffer.
     pub fn is_released(&self) -> bool {
         self.pool.is_none()
     }
 
-    /// How many bytes it can hold.
+    /// Its size in bytes.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
@@ -178,17 +179,17 @@ impl Buffer {
         &self.bytes[self.head..self.tail]
     }
 
-    /// Whether nothing waits.
+    /// Whether it holds no bytes.
     pub fn is_empty(&self) -> bool {
         self.head == self.tail
     }
 
-    /// Whether no byte more can be read into it, even after [`Buffer::compact`].
+    /// Whether no further byte can be read into it, even after [`Buffer::compact`].
     pub fn is_full(&self) -> bool {
         self.tail - self.head == self.bytes.len()
     }
 
-    /// Room for more bytes, behind those that wait.
+    /// Room for more bytes, after those that wait.
     pub fn room(&mut self) -> &mut [u8] {
         if self.head == self.tail {
             (self.head, self.tail) = (0, 0);
@@ -198,7 +199,7 @@ impl Buffer {
         &mut self.bytes[self.tail..]
     }
 
-    /// Moves what waits in another buffer behind what waits here, as far as there is room.
+    /// Moves the bytes of another buffer after the bytes of this one, as far as there is room.
     pub fn take_over(&mut self, other: &mut Buffer) {
         let room = self.room();
         let n = room.len().min(other.filled().len());
@@ -207,17 +208,17 @@ impl Buffer {
         other.consume(n);
     }
 
-    /// Says that so many bytes were read into the room.
+    /// Records that so many bytes were read into the room.
     pub fn advance(&mut self, n: usize) {
         self.tail = (self.tail + n).min(self.bytes.len());
     }
 
-    /// Says that so many of the waiting bytes have gone on.
+    /// Records that so many of the waiting bytes have gone on.
     pub fn consume(&mut self, n: usize) {
         self.head = (self.head + n).min(self.tail);
     }
 
-    /// Moves what waits to the front.
+    /// Moves the waiting bytes to the front.
     pub fn compact(&mut self) {
         self.bytes.copy_within(self.head..self.tail, 0);
         (self.head, self.tail) = (0, self.tail - self.head);

@@ -1,10 +1,10 @@
-//! The time, as a worker sees it: read once for each turn of its event loop.
+//! The time of a worker: read once for each turn of its event loop.
 //!
-//! A request asks for the time some eight times, and most of what happens to it happens within one turn. So a worker keeps the
-//! time that it has read until its thread has slept, or until it was asked for [`USES`] times: it is late by the work of a few
-//! requests at most, far below the millisecond in which time-outs and logs count.
+//! A request asks for the time some eight times, and most of its events fall into a single turn. So a worker keeps the time
+//! that it has read until its thread has slept, or until it was asked for [`USES`] times: it is late by the work of a few
+//! requests at most, far below the millisecond in which timeouts and logs count.
 //!
-//! **Invariant:** it never goes back, and what waits for a deadline (`Wheel::drive`) reads the clock itself.
+//! **Invariant:** it never goes back, and waits for a deadline (`Wheel::drive`) read the clock itself.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -15,7 +15,7 @@ thread_local! {
     static TURNS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// How many uses one look at the clock is good for: those of some four requests.
+/// Uses of a reading of the clock: those of some four requests.
 const USES: u32 = 32;
 
 /// The time. On a thread that does not announce its turns it is read every time.
@@ -33,12 +33,12 @@ pub fn now() -> Instant {
     now
 }
 
-/// Says that this thread is a worker's: from now on it calls [`turn`] whenever it has slept.
+/// Marks this thread as a worker's: from now on it calls [`turn`] whenever it has slept.
 pub fn announce() {
     TURNS.set(true);
 }
 
-/// The thread has slept: what it saw of the clock is old.
+/// The thread has slept: its reading of the clock is old.
 pub fn turn() {
     LEFT.set(0);
 }

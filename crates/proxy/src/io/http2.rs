@@ -4,14 +4,16 @@
 //! socket --connection's task--> codec --Http2Stream::poll_receive--> the exchange's buffer
 //! socket <--connection's task-- codec <--Http2Stream::poll_send----- the exchange's sender
 //! ```
-//! A client opens its streams ([`Multiplexed::open`]). Those to a server are reserved ([`Multiplexed::reserve`]), and opened by the head of
-//! a request ([`Http2Stream::request`]).
+//! A client opens its streams ([`Multiplexed::open`]). Streams to a server are reserved ([`Multiplexed::reserve`]), and
+//! opened by the head of a request ([`Http2Stream::request`]).
 //!
 //! Invariants:
-//! * The connection's task alone reads and writes the socket. Streams borrow the codec within one poll, never over an await.
-//! * A stream that appends wakes the connection's task, which so runs after all tasks that were ready: the frames of one round
-//!   leave in one system call.
-//! * A response's head waits in its stream until something is to be sent behind it or flushed: until then it can be taken back.
+//! * The connection's task alone reads and writes the socket. Streams borrow the codec within a single poll, never over an
+//!   await.
+//! * A stream that appends wakes the connection's task, which so runs after all tasks that were ready: the frames of a round
+//!   leave in a single system call.
+//! * A response's head waits in its stream until data is to be sent after it or it is flushed: until then it can be taken
+//!   back.
 //! * Streams that wait for room are served in turn, a share of the room each.
 
 mod stream;
@@ -38,7 +40,7 @@ pub struct Multiplexed {
     streams: RefCell<Streams>,
     /// The connection's task, where it waits.
     task: Cell<Option<Waker>>,
-    /// What the output may hold: the room that streams share.
+    /// Limit of the output in bytes: the room that streams share.
     room: usize,
     /// Bytes that were written.
     sent: Cell<u64>,
@@ -54,15 +56,15 @@ pub struct Multiplexed {
     spare: RefCell<Vec<Box<Response>>>,
     /// A server has not answered one of its streams in time.
     is_doubted: Cell<bool>,
-    /// Those that wait for the peer's SETTINGS.
+    /// Tasks that wait for the peer's SETTINGS.
     waiting_to_know: RefCell<Vec<Waker>>,
-    /// The breaking of a server's connection was told against the server: its other streams say nothing more of it.
+    /// The break of a server's connection was counted against the server: its other streams do not count it again.
     is_blamed: Cell<bool>,
     /// The session whose user a server knows by this connection.
     private_to: Cell<Option<u64>>,
 }
 
-/// How far a connection has come.
+/// State of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum State {
     Open,
@@ -76,20 +78,20 @@ enum State {
 #[derive(Default)]
 struct Streams {
     open: VecDeque<Slot>,
-    /// The place of the stream that was last looked for: it is often the next one, too.
+    /// The place of the stream that was last looked up: it is often the next one, too.
     last: Cell<usize>,
-    /// Those that wait for room in the output, or in the connection's window.
+    /// Streams that wait for room in the output, or in the connection's window.
     waiting: VecDeque<u32>,
     /// Counts how often room was given.
     turn: u64,
-    /// What a stream may append in a turn, in bytes.
+    /// Limit of a stream's appended bytes in a turn.
     share: usize,
 }
 
 struct Slot {
     id: u32,
     waker: Option<Waker>,
-    /// What ends the exchange of a client's stream.
+    /// Cancels the exchange of a client's stream.
     cancel: Option<Rc<Cancel>>,
     /// Heads of a server's answer that were not taken yet.
     heads: SmallVec<[Box<Response>; 1]>,
@@ -99,10 +101,10 @@ struct Slot {
     is_waiting: bool,
 }
 
-/// The bytes read in one poll: then other tasks have their turn.
+/// The bytes read in a poll: then other tasks have their turn.
 const READ_BYTES: usize = 64 * 1024;
 
-/// The least that a stream may append in a turn, in bytes: one frame.
+/// The least that a stream may append in a turn, in bytes: a frame.
 const FRAME_BYTES: usize = 16 * 1024;
 
 impl Slot {
@@ -236,7 +238,8 @@ impl Multiplexed {
         self.task.set(Some(kept.unwrap_or_else(|| cx.waker().clone())));
     }
 
-    /// Reads what has come, with `room` for a piece of it, and feeds it to the connection's task. Returns the bytes read.
+    /// Reads bytes of the socket, with `room` for a piece of them, and feeds them to the connection's task. Returns the
+    /// number of bytes read.
     pub fn read(&self, cx: &mut Context<'_>, room: &mut [u8], mut feed: impl FnMut(&[u8])) -> usize {
         let mut taken = 0;
         while !self.is_half_closed() && self.peek().wants_input() {
@@ -257,7 +260,8 @@ impl Multiplexed {
         taken
     }
 
-    /// Writes what waits, as far as the socket takes it, and gives streams room. Says whether anything was written.
+    /// Writes the waiting output, as far as the socket takes it, and gives streams room. Returns whether anything was
+    /// written.
     pub fn poll_output(&self, cx: &mut Context<'_>) -> io::Result<bool> {
         let mut wrote = false;
         loop {
@@ -276,7 +280,7 @@ impl Multiplexed {
             }
             wrote = true;
         }
-        // TLS may have taken what the kernel has not.
+        // TLS may have taken bytes that the kernel has not.
         if !self.io.is_sent()
             && let Poll::Ready(flushed) = self.io.poll_flush(cx)
         {
@@ -286,7 +290,7 @@ impl Multiplexed {
         Ok(wrote)
     }
 
-    /// Whether all output is the kernel's.
+    /// Whether the kernel has taken all output.
     pub fn is_sent(&self) -> bool {
         self.codec.borrow().output().is_empty() && self.io.is_sent()
     }
@@ -299,7 +303,7 @@ impl Multiplexed {
         let mut codec = self.codec.borrow_mut();
         let room = codec.room();
         if room == 0 && self.is_half_closed() && codec.window(0) == 0 {
-            // None will come: each of them is to find that out.
+            // No room will come: each of the streams is to find that out.
             return streams.dismiss();
         }
         if room > 0 && codec.output().len() <= self.room / 2 {
@@ -318,7 +322,7 @@ impl Multiplexed {
         Rc::new(Http2Stream::new(self, id, Some(cancel)))
     }
 
-    /// Wakes all that wait to know what the peer can do.
+    /// Wakes all tasks that wait for the peer's SETTINGS.
     pub fn tell_known(&self) {
         self.waiting_to_know.take().into_iter().for_each(Waker::wake);
     }

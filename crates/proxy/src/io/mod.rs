@@ -1,4 +1,4 @@
-//! Bytes of sockets: time-outs, buffers, transports.
+//! Bytes of sockets: timeouts, buffers, transports.
 
 pub mod buffer;
 pub mod clock;

@@ -1,7 +1,7 @@
 //! Pauses: whether a sender is silent for a moment that is shorter than the milliseconds in which the runtime's timers count.
 //!
 //! ```text
-//!   bytes .. bytes .. silence ------------------> what was sent so far goes on
+//!   bytes .. bytes .. silence ------------------> the bytes sent so far go on
 //!                     | half a millisecond       |
 //! ```
 //!
@@ -22,7 +22,7 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 use tokio::io::{Interest, unix::AsyncFd};
 
-/// How long a sender may be silent before what it has sent so far is on its way, where no patience is had with it.
+/// Limit of a sender's silence before the bytes that it has sent so far go on, where no longer wait is allowed.
 pub const PAUSE: Duration = Duration::from_micros(500);
 
 /// All pauses that a worker waits for.
@@ -31,24 +31,24 @@ pub(super) struct Pauses {
     queue: RefCell<VecDeque<Waiting>>,
     /// The number of the first in the queue.
     first: Cell<u64>,
-    /// The kernel's timer; none when there was no descriptor left for it, and then every pause is over at once.
+    /// The kernel's timer; empty when there was no descriptor left for it, and then every pause is over at once.
     alarm: OnceCell<AsyncFd<OwnedFd>>,
 }
 
 struct Waiting {
     until: Instant,
-    /// Whoever waits; nobody, when bytes have come meanwhile.
+    /// The waiting task; `None` when bytes have come meanwhile.
     waker: Option<Waker>,
 }
 
-/// One place in the queue.
+/// A place in the queue.
 struct Place<'a> {
     pauses: &'a Pauses,
     number: u64,
 }
 
 impl Timer {
-    /// What a future gives, unless it gives nothing for [`PAUSE`].
+    /// The output of a future, unless it is pending for [`PAUSE`].
     pub async fn briefly<F: Future>(&self, future: F) -> Option<F::Output> {
         let (mut future, pauses) = (pin!(future), self.pauses());
         let mut place = None;
@@ -94,13 +94,13 @@ impl Pauses {
         Place { pauses: self, number }
     }
 
-    /// Looks at the one of that number, if it is not over.
+    /// Looks at the pause of that number, if it is not over.
     fn with<T>(&self, number: u64, look: impl FnOnce(&mut Waiting) -> T) -> Option<T> {
         let at = number.checked_sub(self.first.get())?;
         self.queue.borrow_mut().get_mut(at as usize).map(look)
     }
 
-    /// Ends what is over at `now`.
+    /// Ends the pauses that are over at `now`.
     fn end(&self, now: Instant) {
         let mut queue = self.queue.borrow_mut();
         while let Some(waiting) = queue.front_mut() {
@@ -174,7 +174,7 @@ mod tests {
             let timers: Vec<_> = (0..100).map(|_| wheel.timer()).collect();
             let mut all = Vec::new();
             for (i, timer) in timers.iter().enumerate() {
-                // Every third one's bytes come when it has begun to wait.
+                // The bytes of every third pause come when it has begun to wait.
                 let bytes = poll_fn(move |cx| {
                     cx.waker().wake_by_ref();
                     Poll::Pending::<()>

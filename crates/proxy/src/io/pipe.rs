@@ -1,4 +1,4 @@
-//! Pipes that bytes take from one socket to another without entering the process's memory.
+//! Pipes that bytes take from a socket to another without entering the process's memory.
 //!
 //! **Invariant:** bytes in a pipe have left their source and not yet reached their sink. A pipe that is given back with bytes in it is
 //! closed: no other body may ever find them.
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use terse_balance::exhaustion::{EXHAUSTION, Purpose};
 use terse_compress::Idle;
 
-/// What the workers share of the process's pipes.
+/// State of the process's pipes that the workers share.
 #[derive(Debug, Default)]
 pub struct PipeLimit {
     /// `maxpipes`: the most there are, in use or kept; 0: nothing goes through pipes.
@@ -24,11 +24,11 @@ pub struct PipeLimit {
     kept: AtomicUsize,
 }
 
-/// One worker's pipes.
+/// A worker's pipes.
 pub struct Pipes {
     limit: Arc<PipeLimit>,
     free: RefCell<Idle<Ends>>,
-    /// How many it keeps: its share, so that the others can make theirs; 0: there are no pipes.
+    /// Number of pipes that it keeps: its share, so that the others can make theirs; 0: there are no pipes.
     kept_most: usize,
 }
 
@@ -44,28 +44,29 @@ struct Ends {
     entry: OwnedFd,
 }
 
-/// The most that one system call moves: a pipe holds sixteen pieces, which with large segments are 512 KB, and others wait meanwhile.
+/// The most that a system call moves: a pipe holds sixteen pieces, which with large segments are 512 KB, and others wait
+/// meanwhile.
 const MOST_BYTES: usize = 256 * 1024;
 
 impl PipeLimit {
-    /// So many pipes of so many bytes.
+    /// A limit of `most` pipes of so many `bytes` each.
     pub fn new(most: usize, bytes: Option<usize>) -> PipeLimit {
         PipeLimit { most, bytes, ..PipeLimit::default() }
     }
 
-    /// How many are in use now.
+    /// Number of pipes in use now.
     pub fn used(&self) -> usize {
         self.used.load(Relaxed)
     }
 
-    /// How many are kept for use.
+    /// Number of pipes that are kept for use.
     pub fn kept(&self) -> usize {
         self.kept.load(Relaxed)
     }
 }
 
 impl Pipes {
-    /// One of so many workers' pipes; none is made before it is needed.
+    /// The pipes of a worker among so many; none is made before it is needed.
     pub fn new(limit: Arc<PipeLimit>, workers: usize) -> Pipes {
         let kept_most = if limit.most == 0 { 0 } else { (limit.most / workers.max(1)).max(1) };
         Pipes { limit, free: RefCell::default(), kept_most }
@@ -82,7 +83,7 @@ impl Pipes {
         self.limit.kept.fetch_sub(unneeded.len(), Relaxed);
     }
 
-    /// An empty pipe; none at the limit, or where the system has no more descriptors.
+    /// An empty pipe; `None` at the limit, or where the system has no more descriptors.
     pub fn take(&self) -> Option<Pipe<'_>> {
         if let Some(ends) = self.free.borrow_mut().take() {
             self.limit.used.fetch_add(1, Relaxed);
@@ -109,13 +110,13 @@ impl Pipes {
 }
 
 impl Pipe<'_> {
-    /// How many bytes are in it.
+    /// Number of bytes in it.
     pub fn held(&self) -> usize {
         self.held
     }
 
-    /// Takes up to `most` bytes from a socket: how many; 0 at the stream's end. To be called while it is empty: so that it would block
-    /// means that the socket has nothing.
+    /// Takes up to `most` bytes from a socket; returns their number; 0 at the stream's end. To be called while the pipe is
+    /// empty: so that an error of blocking means that the socket has no bytes.
     pub fn fill(&mut self, from: impl AsFd, most: usize) -> io::Result<usize> {
         let Some(ends) = &self.ends else { return Ok(0) };
         let n = splice(from, None, &ends.entry, None, most.min(MOST_BYTES), SpliceFlags::NONBLOCK | SpliceFlags::MOVE)?;
@@ -123,7 +124,8 @@ impl Pipe<'_> {
         Ok(n)
     }
 
-    /// Hands bytes over to a socket: how many. To be called while it holds some: so that it would block means that the socket is full.
+    /// Hands bytes over to a socket; returns their number. To be called while the pipe holds some: so that an error of
+    /// blocking means that the socket is full.
     pub fn drain(&mut self, to: impl AsFd) -> io::Result<usize> {
         let Some(ends) = &self.ends else { return Ok(0) };
         let n = splice(&ends.exit, None, to, None, self.held, SpliceFlags::NONBLOCK | SpliceFlags::MOVE)?;
@@ -142,7 +144,7 @@ impl Drop for Pipe<'_> {
             }
             ends => drop(ends),
         }
-        // Last, so that another worker never finds room for one that is still there.
+        // Last, so that another worker never finds room for a pipe that is still there.
         self.pipes.limit.used.fetch_sub(1, Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! The end of a TCP connection that its peer is not told of.
+//! The end of a TCP connection without notice to its peer.
 
 #![allow(unsafe_code)]
 
@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 /// Lets the kernel forget the connection when its socket is closed, without a segment (`TCP_REPAIR`). False: the process has no
 /// `CAP_NET_ADMIN`, or it is no connection of TCP.
 pub fn keep_silent(socket: &SockRef<'_>) -> bool {
-    // What has come is acknowledged now: a segment that its sender repeats later would be answered with a reset.
+    // Bytes that have come are acknowledged now: a segment that its sender repeats later would be answered with a reset.
     let mut room = [MaybeUninit::uninit(); ROOM];
     for _ in 0..READS {
         if !matches!(socket.recv(&mut room), Ok(1..)) {
@@ -34,6 +34,6 @@ fn set(socket: &SockRef<'_>, option: libc::c_int) -> bool {
     set == 0
 }
 
-/// How much is dropped of what has come, at a time and altogether.
+/// Received bytes that are dropped at a time, and number of reads.
 const ROOM: usize = 4096;
 const READS: usize = 64;

@@ -1,4 +1,4 @@
-//! What the kernel knows of a TCP connection.
+//! The kernel's figures of a TCP connection.
 
 #![allow(unsafe_code)]
 
@@ -22,17 +22,17 @@ pub struct TcpInfo {
     pub retransmitted: u32,
     /// Segments up to the highest that was acknowledged selectively.
     pub fackets: u32,
-    /// How far segments may come out of order before one is taken for lost.
+    /// Limit of the reordering of segments before a segment is taken for lost.
     pub reordering: u32,
 }
 
-/// Of a connection's descriptor; nothing when it is none of TCP. A descriptor that was closed names nothing, or another socket: the
-/// figures may then be another connection's, and nothing worse.
+/// The figures of a connection's descriptor; `None` when it is no TCP socket. A descriptor that was closed names nothing, or
+/// another socket: the figures may then be another connection's, and nothing worse.
 pub fn tcp_info(descriptor: RawFd) -> Option<TcpInfo> {
     let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes, which is the size of what the pointer leads to. A descriptor that is not open
-    // is an error, and no option of a socket can be read from anything else.
+    // SAFETY: the kernel writes at most `length` bytes, which is the size of the memory that the pointer leads to. A
+    // descriptor that is not open is an error, and no option of a socket can be read from anything else.
     let read = unsafe { libc::getsockopt(descriptor, libc::IPPROTO_TCP, libc::TCP_INFO, info.as_mut_ptr().cast(), &mut length) };
     if read != 0 {
         return None;
@@ -51,13 +51,13 @@ pub fn tcp_info(descriptor: RawFd) -> Option<TcpInfo> {
     })
 }
 
-/// The packet that opened a client's connection, from the IP header on or, where the listener said so, from the Ethernet header on
-/// (`TCP_SAVED_SYN`). The kernel gives it once. Nothing when it was not kept, or was given before.
+/// The packet that opened a client's connection, from the IP header on or, as the listener's setting may be, from the
+/// Ethernet header on (`TCP_SAVED_SYN`). The kernel gives it once. `None` when it was not kept, or was given before.
 pub fn saved_syn(descriptor: RawFd) -> Option<Vec<u8>> {
     let mut packet = vec![0; SYN_BYTES];
     let mut length = packet.len() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes, which is the size of what the pointer leads to. A descriptor that is not open
-    // is an error, and no option of a socket can be read from anything else.
+    // SAFETY: the kernel writes at most `length` bytes, which is the size of the memory that the pointer leads to. A
+    // descriptor that is not open is an error, and no option of a socket can be read from anything else.
     let read = unsafe { libc::getsockopt(descriptor, libc::IPPROTO_TCP, TCP_SAVED_SYN, packet.as_mut_ptr().cast(), &mut length) };
     packet.truncate(length as usize);
     (read == 0 && !packet.is_empty()).then_some(packet)

@@ -1,9 +1,9 @@
-//! Time-outs that cost nothing while nothing is late.
+//! Timeouts that cost nothing while nothing is late.
 //!
-//! A proxy sets a deadline several times a request and almost never reaches one. So a [`Timer`] keeps its deadline in a cell, and
-//! moving it later, which is what happens nearly always, only writes that cell: the worker's queue still holds the earlier time,
-//! and when that time comes the driver looks again and queues the timer anew. Only a deadline earlier than the queued one enters
-//! the queue. One tokio sleep drives all timers of a worker.
+//! A proxy sets a deadline several times a request and almost never reaches it. So a [`Timer`] keeps its deadline in a cell,
+//! and moving it later, which happens nearly always, only writes that cell: the worker's queue still holds the earlier time,
+//! and when that time comes the driver looks again and queues the timer anew. Only a deadline earlier than the queued one
+//! enters the queue. A single tokio sleep drives all timers of a worker.
 //!
 //! Times are milliseconds since the wheel was made.
 
@@ -19,7 +19,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// All timers of one worker.
+/// All timers of a worker.
 pub struct Wheel {
     start: Instant,
     entries: RefCell<Slab<Entry>>,
@@ -36,17 +36,17 @@ struct Entry {
 }
 
 const NEVER: u64 = u64::MAX;
-/// How many places of timers that are gone the queue may hold beyond as many as there are timers.
+/// Places of dropped timers that the queue may hold beyond as many as there are timers.
 const SLACK: usize = 1024;
 
-/// One deadline at a time.
+/// A deadline, which can be moved.
 pub struct Timer {
     wheel: Rc<Wheel>,
     key: usize,
 }
 
 impl Wheel {
-    /// A wheel without timers; someone must run [`Wheel::drive`].
+    /// A wheel without timers; a task must run [`Wheel::drive`].
     pub fn new() -> Rc<Wheel> {
         Rc::new(Wheel {
             start: Instant::now(),
@@ -63,7 +63,7 @@ impl Wheel {
         Timer { wheel: self.clone(), key }
     }
 
-    /// Wakes what is late, for as long as the worker runs.
+    /// Wakes the tasks of late timers, for as long as the worker runs.
     pub async fn drive(self: Rc<Wheel>) {
         let mut sleep = pin!(tokio::time::sleep(Duration::from_secs(3600)));
         self.pauses.start();
@@ -93,7 +93,7 @@ impl Wheel {
         self.start.elapsed().as_millis() as u64
     }
 
-    /// Wakes what is due at `now`; says when to look again.
+    /// Wakes the tasks of timers that are due at `now`; returns when to look again.
     fn fire(&self, now: u64) -> u64 {
         let mut queue = self.queue.borrow_mut();
         let mut entries = self.entries.borrow_mut();
@@ -128,7 +128,7 @@ impl Wheel {
             let first = queue.peek().is_none_or(|Reverse((at, _))| deadline < *at);
             queue.push(Reverse((deadline, key)));
             if queue.len() > 2 * entries.len() + SLACK {
-                // Timers that are gone have left their places behind.
+                // Dropped timers have left their places in the queue.
                 queue.retain(|Reverse((at, key))| entries.get(*key).is_some_and(|e| e.queued == *at));
             }
             if first && let Some(waker) = self.driver.take() {
@@ -181,10 +181,10 @@ impl Timer {
         self.wheel.is_due(self.key, cx)
     }
 
-    /// Whether a peer that has nothing to give or take just now has had its time: `limit`, from the first look of a wait on; `waits` says
-    /// whether there was one.
+    /// Whether a peer that has nothing to give or take just now has exceeded its time: `limit`, from the first look of a wait
+    /// on; `waits`: whether there was such a look.
     ///
-    /// Who waits without a limit neither sets nor obeys the timer: it may be the other direction's.
+    /// A wait without a limit neither sets nor obeys the timer: it may be the other direction's.
     #[inline]
     pub fn is_late(&self, cx: &Context<'_>, limit: Option<Duration>, waits: &mut bool) -> bool {
         let Some(limit) = limit else { return false };

@@ -24,7 +24,7 @@ pub enum Transport {
     Tcp(TcpStream),
     /// Over a unix socket.
     Unix(UnixStream),
-    /// TLS over either. It is shared with those who are asked what the handshake has come to.
+    /// TLS over either. It is shared with the samples of the handshake's result.
     Tls(Rc<Secured>),
     /// A stream of HTTP/2.
     Stream(Rc<Http2Stream>),
@@ -54,9 +54,9 @@ pub enum Writer<'a> {
     Stream(&'a Http2Stream),
 }
 
-/// How much is discarded with one system call.
+/// Bytes that are discarded with a system call.
 const DISCARDED_BYTES: usize = 4096;
-/// How many such calls there are at most: 256 KB, which is more than is sent at once before the first answer. Who sends more is reset.
+/// Limit of such calls: 256 KB, which is more than is sent at once before the first answer. A peer that sends more is reset.
 const DISCARDS: usize = 64;
 
 impl Transport {
@@ -76,7 +76,7 @@ impl Transport {
         }
     }
 
-    /// The socket that TLS is to be spoken over; nothing where it is already.
+    /// The socket that TLS is to be spoken over; `None` where TLS is spoken already.
     pub fn into_plain(self) -> Option<terse_tls::Socket> {
         match self {
             Transport::Tcp(io) => Some(terse_tls::Socket::Tcp(io)),
@@ -95,7 +95,7 @@ impl Transport {
         }
     }
 
-    /// The stream of HTTP/2, where it is one.
+    /// The stream of HTTP/2; `None` for a socket.
     pub fn stream(&self) -> Option<&Rc<Http2Stream>> {
         match self {
             Transport::Stream(io) => Some(io),
@@ -113,7 +113,7 @@ impl Transport {
         }
     }
 
-    /// Writes some of the bytes; how many. A stream of HTTP/2 takes frames only.
+    /// Writes some of the bytes; returns their number. A stream of HTTP/2 takes frames only.
     pub fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
             Transport::Tcp(io) => poll_send(io, cx, bytes),
@@ -123,7 +123,7 @@ impl Transport {
         }
     }
 
-    /// Whether there is something to read, or the peer has closed. No system call.
+    /// Ready once there are bytes to read, or the peer has closed. No system call.
     pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Transport::Tcp(io) => poll_readable(io, cx),
@@ -133,9 +133,10 @@ impl Transport {
         }
     }
 
-    /// Whether the peer has said or closed anything while it should be silent: such a connection is not used again.
+    /// Whether the peer has sent bytes or closed while it should be silent: such a connection is not used again.
     ///
-    /// The runtime answers at no cost where it knows of nothing. A read that just filled its room leaves that open: then the kernel is asked.
+    /// The runtime answers at no cost where it knows of nothing. A read that just filled its room leaves that open: then the
+    /// kernel is asked.
     pub fn is_stale(&self) -> bool {
         match self {
             Transport::Tcp(io) => is_readable(io) && io.try_read_with(|| peek(io)).is_ok(),
@@ -165,7 +166,7 @@ impl Transport {
         }
     }
 
-    /// Whether everything that was written is the kernel's.
+    /// Whether the kernel has taken all bytes that were written.
     pub fn is_sent(&self) -> bool {
         match self {
             Transport::Tcp(_) | Transport::Unix(_) | Transport::Stream(_) => true,
@@ -173,7 +174,7 @@ impl Transport {
         }
     }
 
-    /// Hands what is not yet the kernel's over to it.
+    /// Hands the remaining bytes over to the kernel.
     pub fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Transport::Tcp(_) | Transport::Unix(_) | Transport::Stream(_) => Poll::Ready(Ok(())),
@@ -181,7 +182,8 @@ impl Transport {
         }
     }
 
-    /// Takes what has come and nobody will read: to close with that unread would be to reset the connection (RFC 2525 section 2.17).
+    /// Takes received bytes that will not be read: to close with them unread would be to reset the connection (RFC 2525
+    /// section 2.17).
     pub fn discard(&self) {
         if self.stream().is_some() {
             return;
@@ -203,19 +205,19 @@ impl Transport {
         let _ = self.socket().set_linger(Some(std::time::Duration::ZERO));
     }
 
-    /// Lets the end look like one that was cut off, where there is TLS to say it.
+    /// Makes the end look like a broken connection, where there is TLS to tell the difference.
     pub fn break_off(&self) {
         if let Transport::Tls(io) = self {
             io.break_off();
         }
     }
 
-    /// Tells the peer that nothing more comes.
+    /// Closes the sending side.
     pub async fn shutdown(&mut self) -> io::Result<()> {
         self.split().1.shutdown().await
     }
 
-    /// The socket's descriptor, for what the kernel is asked about it while it is open.
+    /// The socket's descriptor, for queries of the kernel while it is open.
     pub fn descriptor(&self) -> RawFd {
         match self {
             Transport::Tcp(io) => io.as_raw_fd(),
@@ -259,8 +261,9 @@ impl Reader<'_> {
         poll_fn(|cx| self.poll_read(cx, buffer)).await
     }
 
-    /// Moves up to `most` bytes of a plain TCP socket into an empty pipe, without waiting; 0 at the end of the stream. `None`: what has
-    /// come must be read. Urgent data (RFC 6093) stops a pipe for good, and a read goes on behind it.
+    /// Moves up to `most` bytes of a plain TCP socket into an empty pipe, without waiting; 0 at the end of the stream.
+    /// `None`: the bytes that have come must be read. Urgent data (RFC 6093) stops a pipe for good, and a read goes on after
+    /// it.
     pub fn try_splice(&self, pipe: &mut Pipe<'_>, most: usize) -> io::Result<Option<usize>> {
         match self {
             Reader::Tcp(io) => io.as_ref().try_io(Interest::READABLE, || match pipe.fill(io.as_ref(), most) {
@@ -271,12 +274,12 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether the peer speaks TLS and has closed without saying so.
+    /// Whether the peer speaks TLS and has closed without a close alert.
     pub fn is_truncated(&self) -> bool {
         matches!(self, Reader::Tls(io) if io.is_truncated())
     }
 
-    /// Whether there is something to read, or the peer has closed.
+    /// Ready once there are bytes to read, or the peer has closed.
     pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Reader::Tcp(io) => poll_readable(io.as_ref(), cx),
@@ -286,7 +289,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The stream of HTTP/2, where it is one.
+    /// The stream of HTTP/2; `None` for a socket.
     pub fn stream(&self) -> Option<&Http2Stream> {
         match self {
             Reader::Stream(io) => Some(io),
@@ -300,13 +303,13 @@ impl Reader<'_> {
             Reader::Tcp(io) => terse_tls::gone(io.as_ref(), |interest| io.ready(interest)).await,
             Reader::Unix(io) => terse_tls::gone(io.as_ref(), |interest| io.ready(interest)).await,
             Reader::Tls(io) => io.gone().await,
-            // The end of a stream cancels what serves it.
+            // The end of a stream cancels the task that serves it.
             Reader::Stream(_) => std::future::pending().await,
         }
     }
 }
 
-/// What both kinds of sockets offer of the runtime's view of them.
+/// The runtime's view of both kinds of sockets.
 trait Socket: AsFd {
     fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
@@ -315,7 +318,7 @@ trait Socket: AsFd {
     /// Writes, unless it is known that there is no room.
     fn try_send(&self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Does something that may find nothing there, unless nothing is known to be there.
+    /// Runs a read that may find nothing there, unless nothing is known to be there.
     fn try_read_with<R>(&self, f: impl FnOnce() -> io::Result<R>) -> io::Result<R>;
 }
 
@@ -381,8 +384,8 @@ fn poll_readable(io: &impl Socket, cx: &mut Context<'_>) -> Poll<io::Result<()>>
     if is_readable(io) { Poll::Ready(Ok(())) } else { io.poll_read_ready(cx) }
 }
 
-/// The same for a read. One that did not fill the room has emptied the socket, and the kernel will tell when there is more: so the
-/// runtime is told that there is nothing, which saves the read that would find that out.
+/// The same for a read. A read that did not fill the room has emptied the socket, and the kernel will signal when there is
+/// more: so the runtime's readiness is cleared, which saves the read that would find that out.
 fn poll_read(io: &impl Socket, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
     let turn = ready!(coop::poll_proceed(cx));
     loop {
@@ -407,7 +410,7 @@ fn poll_read(io: &impl Socket, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io
     }
 }
 
-/// Writes some of the bytes; how many.
+/// Writes some of the bytes; returns their number.
 fn poll_send(io: &impl Socket, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
     loop {
         match io.try_send(bytes) {
@@ -419,7 +422,7 @@ fn poll_send(io: &impl Socket, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::R
 }
 
 impl Writer<'_> {
-    /// The stream of HTTP/2, where it is one.
+    /// The stream of HTTP/2; `None` for a socket.
     pub fn stream(&self) -> Option<&Http2Stream> {
         match self {
             Writer::Stream(io) => Some(io),
@@ -437,7 +440,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Lets the end look like one that was cut off, where there is TLS to say it.
+    /// Makes the end look like a broken connection, where there is TLS to tell the difference.
     pub fn break_off(&self) {
         if let Writer::Tls(io) = self {
             io.break_off();
@@ -454,14 +457,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Says whether what is written next is compressed already ([`Secured::store_records`]).
+    /// Sets whether the next bytes to be written are compressed already ([`Secured::store_records`]).
     pub fn store(&self, stores: bool) {
         if let Writer::Tls(io) = self {
             io.store_records(stores);
         }
     }
 
-    /// Writes some of the slices; how many bytes.
+    /// Writes some of the slices; returns the number of bytes.
     pub fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         // Nearly always there is room: asked first, before the runtime prepares for waiting.
         let tried = match (&*self, slices) {
@@ -485,12 +488,12 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes bytes to a plain TCP socket which others follow at once: both may leave in one packet.
+    /// Writes bytes to a plain TCP socket which others follow at once: both may leave in a single packet.
     pub fn poll_send_ahead(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_tcp(cx, |io| Ok(rustix::net::send(io, bytes, SendFlags::NOSIGNAL | SendFlags::MORE)?))
     }
 
-    /// Moves bytes of a pipe that holds some into a plain TCP socket; how many.
+    /// Moves bytes of a pipe that holds some into a plain TCP socket; returns their number.
     pub fn poll_splice(&self, cx: &mut Context<'_>, pipe: &mut Pipe<'_>) -> Poll<io::Result<usize>> {
         self.poll_tcp(cx, |io| pipe.drain(io))
     }
@@ -507,7 +510,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Tells the peer that nothing more comes.
+    /// Closes the sending side.
     pub async fn shutdown(&mut self) -> io::Result<()> {
         poll_fn(|cx| match self {
             Writer::Tcp(io) => Pin::new(io).poll_shutdown(cx),

@@ -1,10 +1,11 @@
-//! The turns of bodies that are coded: when so much of them was done, the worker looks after its other clients.
+//! The turns of bodies that are coded: after a share of the work, the worker looks after its other clients.
 //!
-//! A task that always finds something to read and room to write goes on for as long as the runtime lets it, which counts operations, not
-//! bytes: 128 times 64 KB with a coder's work behind each is five milliseconds and more, for which small requests waited. And each of many
-//! tasks that are ready does its share before the worker looks at what has come for others: sixteen bodies of a third of a millisecond are
-//! five milliseconds again. So a worker has one turn, which all its bodies use up together. Whoever finds too little left of it waits in line
-//! for the one place from which a look is taken, and goes on behind that.
+//! A task that always finds bytes to read and room to write goes on for as long as the runtime lets it, which counts
+//! operations, not bytes: 128 times 64 KB with a coder's work after each is five milliseconds and more, for which small
+//! requests waited. And each of many tasks that are ready does its share before the worker looks at bytes for others: sixteen
+//! bodies of a third of a millisecond are five milliseconds again. So a worker has a single turn, which all its bodies use up
+//! together. A task that finds too little left of it waits in line for the one place from which a look is taken, and goes on
+//! after that.
 //!
 //! ```text
 //!            enough is left of the turn
@@ -15,12 +16,13 @@
 //!     └──> that of short work ───────┘
 //! ```
 //!
-//! There are three lines, as who has little to do would wait for long behind those who have much: a page that was collected behind streams, which
-//! have one turn after another, and an event or a small page behind large ones. What passes as it is has no turns: there they cost 5 % of the
-//! CPU time, measured with 64 MB over four connections.
+//! There are three lines, as a task with little work would wait for long after tasks with much: a page that was collected
+//! after streams, which have one turn after another, and an event or a small page after large ones. Bodies that pass as they
+//! are have no turns: there they cost 5 % of the CPU time, measured with 64 MB over four connections.
 //!
-//! **Invariant:** between two looks there is as much work as a turn has, or one piece of work that is longer, and no more than a slice of the
-//! offload queue's ([`terse_compress::offload::Hand`]) beside it. Collected bytes count when they are there.
+//! **Invariant:** between two looks there is as much work as a turn has, or a single piece of work that is longer, and no
+//! more than a slice of the offload queue's ([`terse_compress::offload::Hand`]) beside it. Collected bytes count when they
+//! are there.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -28,51 +30,52 @@ use std::thread::LocalKey;
 use tokio::sync::Mutex;
 
 thread_local! {
-    /// What is left of the worker's turn, in bytes.
+    /// The rest of the worker's turn, in bytes.
     static LEFT: Cell<usize> = const { Cell::new(TURN_BYTES) };
-    /// Whoever takes a look holds it meanwhile, which is all that it protects.
+    /// Lock of the look at other clients, held during the look, which is all that it protects.
     static LOOK: Place = Place::default();
-    /// The first in line of those who code or decode a stream.
+    /// The first in line of the tasks that code or decode a stream.
     static STREAMS: Place = Place::default();
-    /// The first in line of those who code what they have collected.
+    /// The first in line of the tasks that code a collected body.
     static WHOLE: Place = Place::default();
-    /// The first in line of those who do neither for long.
+    /// The first in line of the tasks with short work.
     static SHORT: Place = Place::default();
 }
 
-/// Held by one; the others wait in line.
+/// Held by a single task; the others wait in line.
 type Place = Rc<Mutex<()>>;
 
-/// The worker has slept, and has heard what has come for all since.
+/// Begins a turn: the worker has slept, and has taken events for all since.
 pub fn begin() {
     LEFT.set(TURN_BYTES);
 }
 
-/// So many bytes of a stream will be coded, or come out of a decoder. Returns when there is a turn for that: the runtime has heard what has come
-/// for others, and given them theirs.
+/// Announces that so many bytes of a stream will be coded, or come out of a decoder. Returns when there is a turn for that:
+/// the runtime has taken events for others, and given them their turns.
 pub async fn stream(bytes: usize) {
     let line = if bytes <= EVENT_BYTES { &SHORT } else { &STREAMS };
     turn_for(bytes.max(LEAST_BYTES), line).await;
 }
 
-/// What was collected will be coded, which takes so many nanoseconds, or if it is done in steps, one of them at the most: the same.
+/// Announces that a collected body will be coded, which takes so many nanoseconds; if it is done in steps, the longest of
+/// them. Returns as `stream` does.
 pub async fn whole(ns: u64) {
     let line = if ns <= TURN_NS / 2 { &SHORT } else { &WHOLE };
     turn_for(usize::try_from(ns.saturating_mul(TURN_BYTES as u64) / TURN_NS).unwrap_or(TURN_BYTES), line).await;
 }
 
-/// So many bytes of a body were collected. Returns when there is something left of a turn.
+/// Counts bytes of a body that were collected. Returns when some of a turn is left.
 pub async fn collected(bytes: usize) {
     took(bytes.max(LEAST_BYTES) / COLLECTED);
     has(1, &SHORT).await;
 }
 
-/// It was so much more work than was said before.
+/// Counts work beyond the announced amount.
 pub fn took(bytes: usize) {
     LEFT.set(left().saturating_sub(bytes));
 }
 
-/// Waits for a turn for so much, or a whole one if none is long enough.
+/// Waits for a turn for so many bytes, or a whole turn if none is long enough.
 async fn turn_for(bytes: usize, line: &'static LocalKey<Place>) {
     let bytes = bytes.min(TURN_BYTES);
     has(bytes, line).await;
@@ -86,7 +89,7 @@ async fn has(bytes: usize, line: &'static LocalKey<Place>) {
     }
     let (line, look) = (line.with(Rc::clone), LOOK.with(Rc::clone));
     let _first = line.lock().await;
-    // Whoever was before in line may have left enough.
+    // The task before in line may have left enough.
     if left() >= bytes {
         return;
     }
@@ -101,19 +104,19 @@ fn left() -> usize {
     LEFT.get()
 }
 
-/// Some 50 to 300 µs of work, and one job of the offload queue.
+/// Some 50 to 300 µs of work, and a job of the offload queue.
 const TURN_BYTES: usize = 64 * 1024;
 
-/// What comes of a stream at once and is no more is probably an event, or what there is at a pause.
+/// A piece of a stream that comes at once and is no longer is probably an event, or the bytes before a pause.
 const EVENT_BYTES: usize = 4 * 1024;
 
-/// How long a turn is at least, in nanoseconds; work of which the length is known counts by it.
+/// Least length of a turn, in nanoseconds; work of which the length is known counts by it.
 const TURN_NS: u64 = 50_000;
 
 /// To collect a byte is so many times less work than to code it.
 const COLLECTED: usize = 4;
 
-/// What a part counts at least, however short it is: it costs some 50 to 100 ns of its own.
+/// Least count of a part, however short it is: it costs some 50 to 100 ns of its own.
 const LEAST_BYTES: usize = 64;
 
 #[cfg(test)]
@@ -123,7 +126,7 @@ mod tests {
     use std::pin::{Pin, pin};
     use std::task::{Context, Waker};
 
-    /// How often that looks at other clients.
+    /// Number of looks at other clients.
     fn looks(turn: impl Future<Output = ()>) -> usize {
         let mut turn = pin!(turn);
         let mut poll = || turn.as_mut().poll(&mut Context::from_waker(Waker::noop()));

@@ -1,4 +1,4 @@
-//! Words of proxies that tune HAProxy's insides and cannot change what happens here.
+//! Keywords of proxies that tune HAProxy's internals and have no effect here.
 
 use super::done;
 use terse_config::{Keyword, Kind};

@@ -114,16 +114,16 @@ fn reuse(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// More attempts than servers anyone has.
+/// More attempts than the servers of any configuration.
 const MOST_RETRIES: i64 = 100_000;
 
-/// What `option redispatch` means without a number.
+/// Value of `option redispatch` without a number.
 const LAST_ATTEMPT: i64 = -1;
 
 /// The statuses that `retry-on` knows.
 const STATUSES: [u16; 12] = [401, 403, 404, 408, 421, 425, 429, 500, 501, 502, 503, 504];
 
-/// What `retry-on` knows beside them.
+/// Further events of `retry-on`.
 const EVENTS: [&str; 7] =
     ["none", "conn-failure", "empty-response", "junk-response", "response-timeout", "0rtt-rejected", "all-retryable-errors"];
 

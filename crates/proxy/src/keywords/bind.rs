@@ -1,4 +1,4 @@
-//! `bind`: where a frontend listens.
+//! `bind`: addresses of a frontend's listeners.
 
 mod address;
 mod parameters;
@@ -29,13 +29,13 @@ fn bind(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Reads addresses and parameters up to the end of the line. Other lines that listen have parameters beside those of `bind`: `own` is
-/// asked first at each word, and says whether it has taken it.
+/// Parses addresses and parameters up to the end of the line. Other lines with listeners have parameters beside those of
+/// `bind`: `own` is called first for each keyword, and returns whether it has taken it.
 pub fn read(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>) -> Result<Vec<BindSettings>, Fault> {
     read_on(args, scope, own, blank)
 }
 
-/// The same, on top of what is said already; it is given the line's place.
+/// The same, on top of settings that `begin` makes; it is given the line's place.
 pub fn read_on(
     args: &mut Args<'_>,
     scope: &Scope<'_>,
@@ -54,7 +54,7 @@ pub fn read_on(
     }
     let numbered = |(address, n): (String, u32)| BindSettings {
         address,
-        // The addresses of one line are numbered on from the number that it gives.
+        // The addresses of a line are numbered on from the number that it gives.
         id: draft.id.map(|first| first.saturating_add(n)),
         of_line: n as usize,
         ..draft.clone()
@@ -69,7 +69,7 @@ pub fn parameters(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>, mut draf
             params::apply_one_of(args, "parameter", parameters::TABLE, &mut draft, standings)?;
         }
     }
-    // A line that speaks one version offers that.
+    // A line with a single version offers that.
     if let Some(protocol) = draft.protocol {
         draft.tls.own.alpn.get_or_insert_with(|| vec![protocol.alpn().into()]);
     }
@@ -77,7 +77,7 @@ pub fn parameters(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>, mut draf
     Ok(draft)
 }
 
-/// An address that is not said yet, and nothing beside it.
+/// Settings without an address, and with defaults for all others.
 pub fn blank(place: Place) -> BindSettings {
     BindSettings {
         address: String::new(),
@@ -115,12 +115,12 @@ pub fn reference() -> String {
     reference::parameters("Parameters of `bind`", parameters::TABLE)
 }
 
-/// How the words of `bind` lines stand.
+/// States of the keywords of `bind` lines.
 pub fn standings() -> Vec<Standing> {
     params::standings(parameters::TABLE).into_iter().chain(terse_tls::keywords::bind_standings()).collect()
 }
 
-/// Takes the next word and what belongs to it, if it knows it.
+/// Takes the next keyword and its arguments, if it knows it.
 pub type Own<'a> = &'a mut dyn FnMut(&mut Args<'_>) -> Result<bool, Fault>;
 
 #[cfg(test)]

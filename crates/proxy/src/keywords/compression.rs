@@ -1,4 +1,4 @@
-//! When bodies are compressed: conditions of `compression`. Its other words are `terse-compress`'s, which knows no conditions.
+//! Conditions of `compression`. Its other keywords are `terse-compress`'s, which knows no conditions.
 
 use super::{done, settings};
 use crate::rules::RuleSet;
@@ -32,7 +32,7 @@ const fn word(name: &'static str, summary: &'static str, parser: Parser) -> Keyw
 }
 
 fn response(args: &mut Args<'_>, scope: &mut Scope<'_>, positive: bool) -> Result<(), Fault> {
-    // What is there is the request as it was sent to the server, and the response as `http-response` has left it.
+    // The condition sees the request as it was sent to the server, and the response as `http-response` has left it.
     let condition = Condition::parse_terms(args, scope, RuleSet::AfterResponse.have().or(Needs::REQUEST), positive)?;
     settings(scope).compression.response.push(condition);
     Ok(())

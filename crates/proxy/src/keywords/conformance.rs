@@ -1,4 +1,5 @@
-//! `http-conformance`: whose reading of requests counts, where HAProxy does not keep to the RFC or takes what the RFC lets be refused.
+//! `http-conformance`: whether requests are read as the RFC or as HAProxy reads them, where HAProxy does not keep to the RFC
+//! or takes messages that the RFC lets be refused.
 
 use super::{Keyword, Kind, Sections};
 use terse_config::Setting;
@@ -22,7 +23,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[Keyword {
     }),
 }];
 
-/// What `global` says.
+/// Setting of `global`.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct ConformanceSettings(pub Conformance);
 

@@ -1,5 +1,5 @@
-//! `fcgi-app`: what a FastCGI application is told. An application concerns nobody but the backends that use it, and `use-fcgi-app` is
-//! refused: so whatever a file says of its applications, it changes nothing here, and a file that merely declares one loads.
+//! `fcgi-app`: parameters of a FastCGI application. An application concerns only the backends that use it, and `use-fcgi-app`
+//! is refused: so its lines change nothing here, and a file that merely declares an application loads.
 
 use terse_config::{Keyword, Kind, Sections};
 

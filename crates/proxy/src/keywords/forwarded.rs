@@ -123,7 +123,7 @@ fn element(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<Forwarded, Faul
 const ELEMENT_WORDS: &[&str] =
     &["proto", "host", "host-expr", "by", "by-expr", "by_port", "by_port-expr", "for", "for-expr", "for_port", "for_port-expr"];
 
-/// An expression of one word.
+/// Parses an expression in a single argument.
 fn found(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<Told, Fault> {
     let word = args.position();
     let text = args.need("<expression>")?;
@@ -134,7 +134,7 @@ fn found(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<Told, Fault> {
     Ok(Told::Found(Box::new(expression)))
 }
 
-/// What the words behind the option say; `no` before it says that there is none.
+/// Parses the arguments of the option; `None` after `no`.
 fn rule(args: &mut Args<'_>, negated: bool, name: &str, words: &str) -> Result<Option<ForwardedFor>, Fault> {
     if negated {
         return args.end().map(|()| None);

@@ -1,4 +1,4 @@
-//! What a proxy is: its kind of traffic, its number, its description, whether it is in use.
+//! Identity of a proxy: its kind of traffic, its number, its description, whether it is in use.
 
 use super::{done, in_back, settings};
 use crate::settings::Mode;

@@ -1,4 +1,4 @@
-//! How many connections a frontend takes.
+//! Limits on a frontend's connections.
 
 use super::{done, in_front, settings};
 use terse_config::{Args, Fault, Keyword, Scope};

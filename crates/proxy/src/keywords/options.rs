@@ -121,7 +121,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     }),
 ];
 
-/// Where one of them is kept.
+/// Selector of an option.
 pub(super) type Of = fn(&mut Options) -> &mut bool;
 
 fn any(args: &mut Args<'_>, scope: &mut Scope<'_>, of: Of) -> Result<(), Fault> {
@@ -138,7 +138,7 @@ pub(super) fn back(args: &mut Args<'_>, scope: &mut Scope<'_>, of: Of) -> Result
     if in_back(scope) { any(args, scope, of) } else { args.end() }
 }
 
-/// Of the three modes the last one holds; `no` takes back only the one that it names.
+/// Of the three modes the last one holds; `no` takes back only the mode that it names.
 fn connection(args: &mut Args<'_>, scope: &mut Scope<'_>, mode: ConnectionMode) -> Result<(), Fault> {
     args.end()?;
     let negated = scope.negated;

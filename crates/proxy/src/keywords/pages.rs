@@ -1,4 +1,4 @@
-//! What a proxy answers itself: error pages and the monitor's page.
+//! A proxy's own responses: error pages and the monitor's page.
 
 pub(crate) mod message;
 
@@ -53,13 +53,13 @@ fn errorfile(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Reads the page that the next word names.
+/// Reads the page that the next argument names.
 pub(crate) fn read_page(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<Answer, Fault> {
     let bytes = read_file(args, scope)?;
     message::parse(&bytes).map_err(|reason| args.fault(format!("'{}': {reason}", args.taken())))
 }
 
-/// Reads the file that the next word names.
+/// Reads the file that the next argument names.
 pub(crate) fn read_file(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<Vec<u8>, Fault> {
     let name = args.need("<file>")?;
     let files = scope.shared.entry::<Registry>().files.clone().ok_or_else(|| args.fault("files cannot be read here"))?;
@@ -127,7 +127,7 @@ fn errors<'a>(scope: &'a mut Scope<'_>) -> &'a mut Vec<ErrorSource> {
     &mut scope.section.settings.entry::<ErrorSettings>().sources
 }
 
-/// Those that HAProxy has a page for; 200 is the monitor's.
+/// Statuses that HAProxy has a page for; 200 is the monitor's.
 pub(crate) const STATUSES: [u16; 21] =
     [200, 400, 401, 403, 404, 405, 407, 408, 410, 413, 414, 421, 422, 425, 429, 431, 500, 501, 502, 503, 504];
 

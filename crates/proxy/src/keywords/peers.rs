@@ -58,7 +58,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     }),
 ];
 
-/// Where a section listens.
+/// Addresses at which a section listens.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct PeersPlaces {
     /// `bind` lines.

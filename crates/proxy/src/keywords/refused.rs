@@ -1,4 +1,5 @@
-//! Words of proxies that are understood and not built, and those that HAProxy itself has dropped: each with what to write instead.
+//! Keywords of proxies that are understood and not built, and those that HAProxy itself has dropped: each with a replacement
+//! or a reason.
 
 use super::done;
 use terse_config::{Keyword, Kind, Sections};
@@ -26,7 +27,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refused("quic-initial", "Rules on QUIC's first packets.", "there is no QUIC yet"),
     refused("crt", "A certificate.", "write 'crt' in the 'bind' line"),
     refused("ssl-f-use", "A certificate.", "write 'crt' or 'crt-list' in the 'bind' line"),
-    // What HAProxy has dropped.
+    // Keywords that HAProxy has dropped.
     refused("redispatch", "Another server on the last attempt.", "write 'option redispatch'"),
     refused("redisp", "Another server on the last attempt.", "write 'option redispatch'"),
     refused("transparent", "Connections go where clients sent them.", "write 'server <name> *'"),

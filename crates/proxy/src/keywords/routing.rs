@@ -79,12 +79,12 @@ fn use_backend(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> 
     Ok(())
 }
 
-/// The place of the next word.
+/// The place of the next argument.
 fn next_word(args: &Args<'_>, scope: &Scope<'_>) -> Place {
     args.rest().first().map_or_else(|| scope.place.clone(), |word| scope.place.at(word.span.clone()))
 }
 
-/// What is there when a backend is chosen: the request, with as much of its body as was waited for.
+/// Data that is there when a backend is chosen: the request, with as much of its body as was waited for.
 const HAVE: Needs = Needs::REQUEST.or(Needs::BODY).or(Needs::BYTES);
 
 #[cfg(test)]

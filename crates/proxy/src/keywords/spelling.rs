@@ -1,4 +1,4 @@
-//! How names of fields are spelled for clients and servers that look for them with regard to case.
+//! Spelling of field names for clients and servers that match them with regard to case.
 
 use super::options::{back, front};
 use super::pages::read_file;
@@ -54,16 +54,16 @@ fn settings_of_process<'a>(scope: &'a mut Scope<'_>) -> &'a mut SpellingSettings
     scope.section.settings.entry()
 }
 
-/// What `global` says.
+/// Settings of `global`.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct SpellingSettings {
     own: Spellings,
-    /// What a file holds, and the line that names it.
+    /// The content of a file, and the line that names it.
     file: Option<(Vec<u8>, Place)>,
 }
 
 impl SpellingSettings {
-    /// All of it; nothing where nothing is said.
+    /// The spellings of both sources; `None` where there are none.
     pub(crate) fn settle(self, diagnostics: &mut Diagnostics) -> Option<Arc<Spellings>> {
         let SpellingSettings { own: mut all, file } = self;
         if let Some((text, place)) = file

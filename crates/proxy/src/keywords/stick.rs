@@ -1,4 +1,5 @@
-//! `stick`, `use-server`, `force-persist`, `ignore-persist`, `persist rdp-cookie`; and what `global` says about counters of stick tables.
+//! `stick`, `use-server`, `force-persist`, `ignore-persist`, `persist rdp-cookie`; and the settings of `global` about
+//! counters of stick tables.
 
 use super::{done, in_back};
 use crate::rules::RuleSet;

@@ -1,4 +1,4 @@
-//! How long a proxy waits.
+//! Timeouts of a proxy.
 
 use super::{done, formerly, has_half, settings};
 use crate::settings::Timeouts;
@@ -49,7 +49,7 @@ const fn timeout(name: &'static str, summary: &'static str, parser: Parser) -> K
     done(name, "<time>", summary, parser)
 }
 
-/// Where one of them is kept.
+/// Selector of a timeout.
 type Of = fn(&mut Timeouts) -> &mut Option<Duration>;
 
 fn any(args: &mut Args<'_>, scope: &mut Scope<'_>, of: Of) -> Result<(), Fault> {
@@ -74,7 +74,7 @@ fn back(args: &mut Args<'_>, scope: &mut Scope<'_>, of: Of) -> Result<(), Fault>
     Ok(())
 }
 
-/// The one argument; 0 is no limit.
+/// Parses the sole argument; `None` for 0: no limit.
 fn duration(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<Option<Duration>, Fault> {
     let time = args.time("<time>")?;
     let bare = args.taken().bytes().all(|byte| byte.is_ascii_digit());
@@ -87,7 +87,7 @@ fn duration(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<Option<Duratio
     Ok(Some(time).filter(|time| !time.is_zero()))
 }
 
-/// Who writes less without a unit has most likely thought of seconds.
+/// A smaller number without a unit was most likely meant in seconds.
 const SUSPICIOUS: Duration = Duration::from_millis(100);
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use terse_config::Fault;
 
-/// Where lines go.
+/// Destination of log lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Address {
     /// A syslog server, over UDP.
@@ -16,14 +16,14 @@ pub enum Address {
         host: String,
         /// Its port.
         port: u16,
-        /// Whether it has to be an IPv6 address, or an IPv4 one.
+        /// `Some(true)`: it has to be an IPv6 address; `Some(false)`: an IPv4 address.
         v6: Option<bool>,
     },
     /// A datagram socket in the file system, such as `/dev/log`.
     Unix(PathBuf),
     /// A datagram socket in Linux's abstract namespace.
     Abstract(Vec<u8>),
-    /// The same over a stream: TCP where the address is one of UDP, a stream socket where it is one of datagrams.
+    /// The same over a stream: TCP where the address is of UDP, a stream socket where it is of datagrams.
     Stream(Box<Address>),
     /// A `ring` section.
     Ring(String),
@@ -34,7 +34,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// Reads an address whose variables are expanded; the fault is put at `word`.
+    /// Parses an address whose variables are expanded; a fault is reported at `word`.
     pub fn parse(text: &str, word: usize) -> Result<Address, Fault> {
         let wrong = |reason: String| Fault::new(word, reason);
         match text {
@@ -89,7 +89,7 @@ fn internet(text: &str, v6: Option<bool>) -> Result<Address, String> {
         return family(ip, port, v6);
     }
     match host {
-        // Linux delivers what is sent to no address in particular to the host itself.
+        // Linux delivers datagrams to the unspecified address to the host itself.
         "" | "*" if v6 == Some(true) => Ok(Address::Udp((Ipv6Addr::UNSPECIFIED, port).into())),
         "" | "*" => Ok(Address::Udp((Ipv4Addr::UNSPECIFIED, port).into())),
         name if name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b)) => {
@@ -146,7 +146,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// Where syslog servers listen (RFC 5426 section 3.3).
+/// Port of syslog servers (RFC 5426 section 3.3).
 const SYSLOG_PORT: u16 = 514;
 
 /// `sun_path` less its final zero.

@@ -1,7 +1,7 @@
 //! Backends of logs (`mode log`): each line goes to one of several servers.
 //!
-//! Servers, their states and the algorithms are those of every backend. What differs is how lines get there: datagrams, or a ring for
-//! each server over a stream.
+//! Servers, their states and the algorithms are those of every backend. Only the delivery of lines differs: datagrams, or a
+//! ring for each server over a stream.
 
 use super::journal::Way;
 use std::sync::{Arc, OnceLock};
@@ -20,14 +20,14 @@ struct Servers {
     farm: Arc<Farm>,
     /// The way to each server, by its index.
     ways: Box<[Way]>,
-    /// The converters of `balance log-hash`, behind a fetch that is not asked.
+    /// The converters of `balance log-hash`, after a fetch that is not evaluated.
     key: Option<Expr>,
 }
 
 impl Balancer {
     /// Tells its servers, once, and the ways to them.
     pub(super) fn set(&self, farm: Arc<Farm>, ways: Box<[Way]>, key: Option<Expr>) {
-        // A second farm of the same name is a fault of the configuration, which is said elsewhere.
+        // A second farm of the same name is a fault of the configuration, which is reported elsewhere.
         let _ = self.servers.set(Servers { farm, ways, key });
     }
 
@@ -46,7 +46,7 @@ impl Balancer {
     }
 }
 
-/// What converters may ask of the world where no worker is.
+/// Environment of converters outside a worker.
 struct Elsewhere;
 
 impl World for Elsewhere {

@@ -11,8 +11,8 @@
 //!            +---- the ring may forget ----+
 //! ```
 //!
-//! What was written to a connection that then breaks may be lost in the kernel; everything behind it is sent again on the next one, from
-//! the first event that was not written whole. What waits is bounded by the ring.
+//! Events that were written to a connection that then breaks may be lost in the kernel; everything after them is sent again
+//! on the next connection, from the first event that was not written whole. The ring bounds the events that wait.
 
 use super::ring::{Framing, Reader, Ring};
 use std::io;
@@ -24,7 +24,7 @@ use terse_tls::{Connector, Request, Socket};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// What brings a ring's events to one server.
+/// A task that sends a ring's events to a server.
 #[derive(Debug)]
 pub struct Carrier {
     pub(super) ring: Arc<Ring>,
@@ -34,22 +34,22 @@ pub struct Carrier {
     pub(super) connect_timeout: Duration,
     pub(super) server_timeout: Duration,
     pub(super) max_events: Option<u64>,
-    /// What secures connections to a server that stands here.
+    /// TLS connector for a server with a fixed address.
     pub(super) connector: Option<Arc<Connector>>,
 }
 
-/// Where a carrier's server is.
+/// Location of a carrier's server.
 #[derive(Debug)]
 pub enum Peer {
     /// Here.
     Fixed(Address),
-    /// Where this server is now: its address may change.
+    /// The server's current address, which may change.
     Server(Arc<Server>),
 }
 
 /// Why a connection is given up.
 enum End {
-    /// It has carried what it may carry.
+    /// It has carried its maximum of events.
     Worn,
     /// It broke.
     Broken,
@@ -161,7 +161,7 @@ impl Carrier {
     }
 }
 
-/// Reads and drops what a server says, until it closes. Dropping it loses nothing that matters.
+/// Reads and drops what a server sends, until it closes. Dropping it loses nothing that matters.
 async fn drain(stream: &mut dyn Stream) -> End {
     let mut bytes = [0; 1024];
     while matches!(stream.read(&mut bytes).await, Ok(1..)) {}
@@ -174,7 +174,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 /// Enough to fill a socket's buffer once, little enough to copy under a ring's lock.
 const BATCH_BYTES: usize = 32 * 1024;
-/// How long a carrier waits before it connects again.
+/// Delay before a carrier connects again.
 const PAUSE: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
@@ -200,7 +200,7 @@ mod tests {
         Arc::new(Ring::new("r".into(), capacity, Place::nowhere()))
     }
 
-    /// Runs a carrier beside what a test does.
+    /// Runs a carrier beside a test's own future.
     async fn beside<T>(carrier: &Carrier, test: impl Future<Output = T>) -> T {
         tokio::select! {
             biased;

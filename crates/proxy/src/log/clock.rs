@@ -138,7 +138,7 @@ impl Stamp {
 /// The months in three letters.
 pub(super) const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// Where the microseconds stand in the ISO text.
+/// Range of the fraction, `.` and microseconds, in the ISO text.
 const FRACTION: std::ops::Range<usize> = 20..26;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The courier: a thread that carries what no worker waits for: rings to their servers, messages of syslog to their targets.
+//! The courier: a thread for work that no worker waits for: rings to their servers, messages of syslog to their targets.
 //!
 //! ```text
 //!   Relaying --the process drains--> Carrying --the last worker has ended--> Finishing --all is sent, or time is up--> the end
@@ -30,7 +30,7 @@ use tokio::time::{Instant, timeout_at};
 pub struct Syslog {
     /// Rings, of sections and those that targets over streams have made.
     pub rings: Vec<Arc<Ring>>,
-    /// What brings them to servers.
+    /// Senders of the rings' events to servers.
     pub carriers: Vec<Arc<Carrier>>,
     /// `log-forward` sections.
     pub forwarders: Vec<Arc<Forwarder>>,
@@ -61,7 +61,7 @@ pub struct Courier {
     thread: std::thread::JoinHandle<io::Result<()>>,
 }
 
-/// What the courier does.
+/// Stages of the courier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     Relaying,
@@ -115,7 +115,7 @@ async fn run(carriers: Vec<Arc<Carrier>>, relays: Relays, sinks: &Arc<Sinks>, mu
         carrying.spawn_local(async move { carrier.run().await });
     }
     let relaying = listen(relays, sinks);
-    // A channel that is closed means that nobody waits for anything.
+    // A closed channel means that the control thread waits for nothing.
     let _ = stage.wait_for(|stage| *stage != Stage::Relaying).await;
     drop(relaying);
     let told = stage.wait_for(|stage| matches!(stage, Stage::Finishing { .. })).await.map(|stage| *stage);
@@ -129,7 +129,7 @@ async fn run(carriers: Vec<Arc<Carrier>>, relays: Relays, sinks: &Arc<Sinks>, mu
     }
 }
 
-/// Begins to relay; dropping what it returns ends that.
+/// Begins to relay; dropping the returned set ends that.
 fn listen((forwarders, intakes, most): Relays, sinks: &Arc<Sinks>) -> JoinSet<()> {
     let logger = Rc::new(RefCell::new(Logger::new(sinks)));
     let relays: Vec<_> = forwarders.iter().map(|forwarder| Relay::new(forwarder, &logger, most)).collect();
@@ -151,5 +151,5 @@ fn listen((forwarders, intakes, most): Relays, sinks: &Arc<Sinks>) -> JoinSet<()
     relaying
 }
 
-/// How often the last lines are looked after.
+/// Interval at which the courier checks whether the last lines are sent.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);

@@ -1,4 +1,4 @@
-//! What targets name: rings, backends of logs, profiles; and what has to run for them.
+//! The objects that targets name, with their tasks: rings, backends of logs, profiles.
 
 use super::address::Address;
 use super::balancer::Balancer;
@@ -16,7 +16,7 @@ use terse_config::{Place, near};
 use terse_sample::Expr;
 use terse_tls::Connector;
 
-/// What targets name.
+/// The objects that targets name.
 #[derive(Debug)]
 pub struct Directory {
     pub(super) sinks: Arc<Sinks>,
@@ -26,21 +26,21 @@ pub struct Directory {
     implicit: HashMap<String, Arc<Ring>>,
     balancers: HashMap<Arc<str>, Arc<Balancer>>,
     profiles: HashMap<Arc<str>, Arc<Profile>>,
-    /// `tune.bufsize`: what rings hold that say nothing else.
+    /// `tune.bufsize`: size of rings without a size of their own.
     buffer_bytes: usize,
 }
 
 /// A name that nothing has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Missing {
-    /// What is wrong.
+    /// The fault.
     pub reason: String,
-    /// What was meant, perhaps.
+    /// A similar name, if there is any.
     pub hint: Option<String>,
 }
 
 impl Directory {
-    /// One that knows nothing yet.
+    /// Creates an empty directory.
     pub fn new(sinks: &Arc<Sinks>, buffer_bytes: usize) -> Directory {
         Directory {
             sinks: sinks.clone(),
@@ -65,7 +65,7 @@ impl Directory {
         self.rings.push(ring);
     }
 
-    /// Adds a backend of logs, whose servers are told later.
+    /// Adds a backend of logs, whose servers are set later.
     pub fn add_balancer(&mut self, name: &Arc<str>) {
         self.balancers.insert(name.clone(), Arc::default());
     }
@@ -143,7 +143,7 @@ impl Directory {
         Ok(ring)
     }
 
-    /// The ring that an expression writes to; one that is `made` where there is none belongs to no section.
+    /// The ring that an expression writes to. `made`: a missing ring is created, without a section.
     pub fn ring(&mut self, name: &str, made: bool, place: &Place) -> Result<Arc<Ring>, Missing> {
         let found = self.rings.iter().find(|ring| *ring.name == *name).cloned();
         match found {
@@ -159,7 +159,7 @@ impl Directory {
         }
     }
 
-    /// The rings, and what has to run for them.
+    /// The rings, and the carriers to run for them.
     pub fn into_parts(self) -> (Vec<Arc<Ring>>, Vec<Carrier>) {
         (self.rings, self.carriers)
     }
@@ -168,22 +168,22 @@ impl Directory {
 /// A server that has a ring's events.
 #[derive(Debug)]
 pub struct ServerOfRing {
-    /// Where it is.
+    /// Its location.
     pub peer: Peer,
-    /// How it tells events apart.
+    /// Separation of the events on the stream.
     pub framing: Framing,
     /// `timeout connect`.
     pub connect_timeout: Duration,
-    /// `timeout server`: how long it may take nothing of what waits for it.
+    /// `timeout server`: time limit for the server to take something while events wait for it.
     pub server_timeout: Duration,
     /// Events after which another connection is made; `None`: any number.
     pub max_events: Option<u64>,
-    /// What secures connections to it; a backend's server has its own.
+    /// TLS connector for it; `None` for a backend's server, which has its own.
     pub connector: Option<Arc<Connector>>,
 }
 
 impl ServerOfRing {
-    /// A server with the time-outs of those that no section speaks of.
+    /// A server with the default timeouts, for servers that no section sets.
     pub fn new(peer: Peer) -> ServerOfRing {
         ServerOfRing {
             peer,

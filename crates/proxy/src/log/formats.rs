@@ -10,7 +10,7 @@ use terse_config::Place;
 pub struct FormatText {
     /// Its text: literals, `%aliases` and `%[samples]`.
     pub text: Vec<u8>,
-    /// Where it was written; of a built-in one, where it was asked for.
+    /// Its place in the configuration; of a built-in format, the place of the keyword that selects it.
     pub place: Place,
 }
 

@@ -6,8 +6,8 @@
 //!   bind --stream--frame---+
 //! ```
 //!
-//! Invariant: this is the courier's work, on a thread of its own; no worker takes part, and no message waits: what a target cannot take
-//! is dropped and counted.
+//! Invariant: this is the courier's work, on a thread of its own; no worker takes part, and no message waits: a message that
+//! a target cannot take is dropped and counted.
 
 pub(super) mod frame;
 mod keywords;
@@ -35,7 +35,7 @@ pub struct ForwardSettings {
     pub backlog: Option<u32>,
     /// `maxconn`: connections at a time.
     pub maxconn: usize,
-    /// `timeout client`: how long a connection may be silent.
+    /// `timeout client`: time limit of silence on a connection.
     pub client_timeout: Option<Duration>,
     /// `option dont-parse-log`: a message is passed on as it is.
     pub verbatim: bool,
@@ -66,7 +66,7 @@ impl Setting for ForwardSettings {
     }
 }
 
-/// Where datagrams come in.
+/// An address at which datagrams come in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DatagramBind {
     /// The address.
@@ -75,7 +75,7 @@ pub struct DatagramBind {
     pub interface: Option<String>,
     /// `transparent`: the address need not be this machine's.
     pub transparent: bool,
-    /// Where the line stands.
+    /// Place of the line in the configuration.
     pub place: Place,
 }
 
@@ -84,12 +84,12 @@ pub struct DatagramBind {
 pub enum HostRule {
     /// `replace`: the sender's address.
     Replace,
-    /// `fill`: what the message says, else the sender's address.
+    /// `fill`: the host in the message, else the sender's address.
     #[default]
     Fill,
-    /// `keep`: what the message says.
+    /// `keep`: the host in the message.
     Keep,
-    /// `append`: what the message says, a comma and the sender's address.
+    /// `append`: the host in the message, a comma and the sender's address.
     Append,
 }
 
@@ -98,23 +98,23 @@ pub enum HostRule {
 pub struct Forwarder {
     /// Its name.
     pub name: Arc<str>,
-    /// What it says.
+    /// Its settings.
     pub settings: ForwardSettings,
-    /// What secures connections, by the `bind` lines.
+    /// TLS acceptors, by the index of the `bind` line; `None`: plain text.
     pub acceptors: Vec<Option<Arc<Acceptor>>>,
-    /// Where messages go.
+    /// The targets of the messages.
     pub journal: Journal,
-    /// What is counted.
+    /// Counters.
     pub received: Received,
 }
 
-/// What is counted of messages that come in.
+/// Counters of the messages that come in.
 #[derive(Default, Debug)]
 pub struct Received {
     /// Messages.
     pub messages: AtomicU64,
     /// Connections.
     pub connections: AtomicU64,
-    /// Connections that were closed because what came was no message: too long, wrongly framed, cut off.
+    /// Connections that were closed because the received bytes were no message: too long, wrongly framed, cut off.
     pub malformed: AtomicU64,
 }

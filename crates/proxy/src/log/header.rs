@@ -1,9 +1,9 @@
-//! What stands before a line: the forms of HAProxy's `log ... format`.
+//! Headers of log lines: the forms of HAProxy's `log ... format`.
 
 use super::clock::Stamp;
 use super::time;
 
-/// How lines are framed.
+/// Form of a line's header.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Form {
     /// `<134>Feb  6 12:14:14 haproxy[14389]: line`: RFC 3164 without the host's name.
@@ -33,24 +33,24 @@ impl Form {
         FORMS.into_iter().zip(Form::NAMES).find(|(_, name)| *name == word).map(|(form, _)| form)
     }
 
-    /// Whether lines say when they were written.
+    /// Whether lines carry a timestamp.
     pub(super) fn has_time(self) -> bool {
         !matches!(self, Form::Priority | Form::Short | Form::Raw)
     }
 }
 
-/// What a header tells beside its priority. What is empty is not known.
+/// Fields of a header beside its priority. An empty field is not known.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Heading<'a> {
-    /// When, as somebody else has written it: an RFC 3164 or an ISO time, or `-`. Empty: now.
+    /// The time as the message's sender has written it: an RFC 3164 or an ISO time, or `-`. Empty: now.
     pub(super) time: &'a [u8],
     /// The host's name.
     pub(super) host: &'a [u8],
-    /// The program's name, or what `log-tag` says.
+    /// The program's name, or the value of `log-tag`.
     pub(super) tag: &'a [u8],
     /// The process, in digits.
     pub(super) pid: &'a [u8],
-    /// What kind of message it is (RFC 5424).
+    /// Type of the message (RFC 5424).
     pub(super) message_id: &'a [u8],
     /// `[id@1 name="value"]` (RFC 5424).
     pub(super) structured_data: &'a [u8],

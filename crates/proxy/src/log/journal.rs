@@ -1,4 +1,4 @@
-//! Where one proxy's lines go: its targets, opened.
+//! The log of a proxy: its targets, opened.
 
 use super::address::Address;
 use super::balancer::Balancer;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use terse_balance::Server;
 use terse_config::Place;
 
-/// The log of one proxy, or of the process. Workers share it: all that changes is the count that samples are taken by.
+/// The log of a proxy, or of the process. Workers share it: only the count that samples are taken by changes.
 #[derive(Debug)]
 pub struct Journal {
     pub(super) tag: Box<str>,
@@ -30,17 +30,17 @@ pub struct Journal {
 /// A target that cannot be opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OpenError {
-    /// Where its line stands.
+    /// Place of its line in the configuration.
     pub place: Place,
     /// Why not.
     pub reason: String,
-    /// What was meant, perhaps.
+    /// A similar name, if there is any.
     pub hint: Option<String>,
 }
 
 impl Journal {
-    /// Opens targets: looks names up, which may take time, and finds descriptors. `host` is what `log-send-hostname` says.
-    /// Either all of them are opened, or all that cannot be are told.
+    /// Opens targets: resolves names, which may take time, and finds descriptors. `host` is the value of `log-send-hostname`.
+    /// Either all targets are opened, or every target that cannot be opened is reported.
     pub fn open(
         targets: &[Arc<Target>],
         tag: &str,
@@ -93,12 +93,12 @@ impl Journal {
     }
 }
 
-/// One target, opened.
+/// A target, opened.
 #[derive(Debug)]
 pub(super) struct Outlet {
     pub(super) way: Way,
     pub(super) form: Form,
-    /// Messages that are passed on keep their own form: nobody has asked for another.
+    /// Messages that are relayed keep their own form: the configuration sets no other.
     pub(super) keeps_form: bool,
     pub(super) len: usize,
     pub(super) profile: Option<Arc<Profile>>,
@@ -134,7 +134,7 @@ impl Outlet {
         })
     }
 
-    /// The priority that a message carries here which was passed on, unless it is not for this target. One without a priority gets
+    /// The priority that a relayed message carries here, unless it is not for this target. A message without a priority gets
     /// the target's facility and the level that RFC 3164 section 4.3.3 gives it.
     pub(super) fn admits_message(&self, priority: Option<(u8, u8)>) -> Option<u8> {
         let (facility, number) = priority.unzip();
@@ -154,7 +154,7 @@ impl Outlet {
     }
 }
 
-/// How lines get there.
+/// The way of lines to a target.
 #[derive(Debug)]
 pub(super) enum Way {
     Udp(SocketAddr),

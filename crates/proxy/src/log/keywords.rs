@@ -1,4 +1,4 @@
-//! The keywords of logs: what HAProxy's manual lists under `log`, `capture` and `unique-id`.
+//! The keywords of logs: those that HAProxy's manual lists under `log`, `capture` and `unique-id`.
 
 use super::formats::FormatText;
 use super::origin::Steps;
@@ -286,7 +286,7 @@ fn set_traffic_format(scope: &mut Scope<'_>, format: TrafficFormat) {
     }
 }
 
-/// The one word of a format, at the end of the line.
+/// The sole argument of a format, at the end of the line.
 fn only_format(args: &mut Args<'_>, scope: &Scope<'_>) -> Result<FormatText, Fault> {
     let text = format_text(args, scope)?;
     match args.take() {
@@ -301,7 +301,7 @@ pub(super) fn format_text(args: &mut Args<'_>, scope: &Scope<'_>) -> Result<Form
     Ok(FormatText { text: args.need_bytes("<fmt>")?.to_vec(), place })
 }
 
-/// Whether the section has listeners; one that has none is told that the line does nothing there.
+/// Whether the section has listeners; for a section without listeners, a remark is made that the line has no effect there.
 fn in_front(scope: &mut Scope<'_>) -> bool {
     let front = scope.section.kind != SectionKind::Backend;
     if !front {

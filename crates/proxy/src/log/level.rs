@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How bad a line is; smaller is worse (RFC 5424 section 6.2.1).
+/// Severity of a line; smaller is worse (RFC 5424 section 6.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Level {
@@ -65,7 +65,7 @@ impl Facility {
         (0..).zip(Facility::NAMES).find(|(_, name)| *name == word).map(|(number, _)| Facility(number))
     }
 
-    /// What stands between `<` and `>` before a line.
+    /// The number between `<` and `>` before a line.
     pub const fn priority(self, level: Level) -> u8 {
         (self.0 << 3) | level as u8
     }

@@ -1,4 +1,4 @@
-//! Messages of syslog that come in: what their headers say, as far as they have one (RFC 3164 section 4.1, RFC 5424 section 6).
+//! Messages of syslog that come in: the fields of their headers, if they have any (RFC 3164 section 4.1, RFC 5424 section 6).
 //!
 //! ```text
 //!   <134>1 2009-02-06T12:14:14.655123+01:00 host haproxy 14389 - [id@1 a="b"] text
@@ -7,7 +7,7 @@
 //!   text
 //! ```
 //!
-//! Invariant: any bytes are a message. What is not a header belongs to the text, and nothing is read twice.
+//! Invariant: any bytes are a message. Bytes that are no header belong to the text, and nothing is read twice.
 
 use super::header::{Form, Heading};
 use super::time;
@@ -18,9 +18,9 @@ use std::borrow::Cow;
 pub(super) struct Message<'a> {
     /// Facility and level.
     pub(super) priority: Option<(u8, u8)>,
-    /// What its header says beside that.
+    /// The other fields of its header.
     pub(super) heading: Heading<'a>,
-    /// What follows the header.
+    /// The text after the header.
     pub(super) text: &'a [u8],
 }
 
@@ -64,7 +64,7 @@ fn priority(bytes: &[u8]) -> Option<((u8, u8), &[u8])> {
     (number <= MOST_PRIORITY).then_some(((number >> 3, number & 7), rest.get(end + 1..)?))
 }
 
-/// What stands behind `<134>1 `.
+/// Parses the rest of a message after `<134>1 `.
 fn rfc5424(rest: &[u8]) -> Option<(Heading<'_>, &[u8])> {
     let (time, rest) = match rest.strip_prefix(b"- ") {
         Some(_) => rest.split_at_checked(1)?,
@@ -83,7 +83,7 @@ fn rfc5424(rest: &[u8]) -> Option<(Heading<'_>, &[u8])> {
     Some((Heading { time, host, tag, pid, message_id, structured_data }, text))
 }
 
-/// `- text`, `[id a="]"][id2] text`; what is quoted ends nothing.
+/// Splits off structured data: `- text`, `[id a="]"][id2] text`; a bracket within quotes ends nothing.
 fn structured_data(rest: &[u8]) -> Option<(&[u8], &[u8])> {
     if let Some(text) = rest.strip_prefix(b"- ").or_else(|| (rest == b"-").then_some(b"")) {
         return Some((b"", text));
@@ -101,7 +101,8 @@ fn structured_data(rest: &[u8]) -> Option<(&[u8], &[u8])> {
     (!inside && !rest.is_empty()).then_some((rest, b""))
 }
 
-/// What stands behind `<134>`: a time, a host, perhaps a tag. The host is whatever comes first: of a line without one, its tag.
+/// Parses the rest of a message after `<134>`: a time, a host, perhaps a tag. The host is whatever comes first: of a line
+/// without a host, its tag.
 fn rfc3164(rest: &[u8]) -> Option<(Heading<'_>, &[u8])> {
     let (time, rest) = time::legacy(rest)?;
     let rest = rest.strip_prefix(b" ")?;
@@ -123,8 +124,8 @@ fn rfc3164(rest: &[u8]) -> Option<(Heading<'_>, &[u8])> {
     })
 }
 
-/// The bytes of a message as one line: line ends and NULs at its end go, others become blanks, in its header as in its text, so that no
-/// message looks like two.
+/// The bytes of a message as a line: line ends and NULs at its end go, others become blanks, in its header as in its text, so
+/// that no message looks like two.
 pub(super) fn one_line(text: &[u8]) -> Cow<'_, [u8]> {
     let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r' | 0);
     let len = text.iter().rposition(|byte| !is_end(byte)).map_or(0, |last| last + 1);

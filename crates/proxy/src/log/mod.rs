@@ -1,8 +1,9 @@
-//! Logs: where lines go, how they are framed, and what a section says about them.
+//! Logs: targets of lines, their framing, and the settings of a section.
 //!
 //! Data flow: `log` and its relatives ([`KEYWORDS`]) fill a [`LogSettings`] of each section -> the plan compiles the formats
-//! ([`FormatText`]) and opens a [`Journal`] for each proxy over what targets name (a [`Directory`]) -> each worker owns a [`Logger`]
-//! and sends finished lines through it. What is slow (servers over streams, messages from elsewhere) is the [`Courier`]'s.
+//! ([`FormatText`]) and opens a [`Journal`] for each proxy over the objects that targets name (a [`Directory`]) -> each
+//! worker owns a [`Logger`] and sends finished lines through it. Slow work (servers over streams, messages from elsewhere) is
+//! the [`Courier`]'s.
 //!
 //! ```text
 //!   worker -> Logger --> datagram socket
@@ -13,11 +14,11 @@
 //! ```
 //!
 //! Invariants:
-//! * Sending never blocks a worker: sockets are told not to wait, descriptors are written by a thread of their own behind a bounded
-//!   queue. A line that cannot go at once is dropped and counted ([`Sinks::dropped`]).
-//! * One line is one datagram or one write.
+//! * Sending never blocks a worker: sockets are told not to wait, descriptors are written by a thread of their own from a
+//!   bounded queue. A line that cannot go at once is dropped and counted ([`Sinks::dropped`]).
+//! * A line is a single datagram or a single write.
 //! * Header forms and levels as HAProxy's `log` keyword documents them; RFC 3164, RFC 5424.
-//! * Nothing here knows what a line says: formats are compiled and filled elsewhere.
+//! * This module does not know the content of a line: formats are compiled and filled elsewhere.
 
 mod address;
 mod balancer;

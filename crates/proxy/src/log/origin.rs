@@ -1,13 +1,13 @@
-//! Why a line is written: at which step of a transaction, or by which rules.
+//! Origin of a log line: a step of a transaction, or a list of rules.
 
-/// Why a line is written. `%OG` names it, and log profiles tell lines apart by it.
+/// Origin of a log line. `%OG` names it, and log profiles tell lines apart by it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 #[repr(u8)]
 pub enum Origin {
     /// No transaction is meant: a server went down, a message was passed on.
     #[default]
     Unspecified,
-    /// What a client began never became a transaction.
+    /// A client's connection never became a transaction.
     Error,
     /// A connection was accepted.
     Accept,
@@ -36,7 +36,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// What `%OG` calls it.
+    /// Its name in `%OG`.
     pub const fn name(self) -> &'static str {
         match self {
             Origin::Unspecified => "unspec",
@@ -86,13 +86,13 @@ impl Steps {
         })
     }
 
-    /// Whether a step is one of them.
+    /// Whether the set contains an origin.
     pub const fn has(self, origin: Origin) -> bool {
         self.0 & 1 << origin as u16 != 0
     }
 }
 
-/// The words of the configuration: they are shorter than the names that `%OG` writes.
+/// The keywords of the configuration: they are shorter than the names that `%OG` writes.
 const STEPS: [(&str, Origin); 13] = [
     ("accept", Origin::Accept),
     ("request", Origin::Request),

@@ -1,4 +1,4 @@
-//! Log profiles: what the lines of one target look like, step by step, whatever the proxy's own formats say.
+//! Log profiles: the formats of a target's lines, step by step, in place of the proxy's own formats.
 //!
 //! ```text
 //!   log-profile section -> ProfileSettings -> (the plan compiles) -> Profile
@@ -16,7 +16,7 @@ use terse_sample::LogFormat;
 /// A `log-profile` section, as it was written.
 #[derive(Clone, Default, Debug)]
 pub struct ProfileSettings {
-    /// `on`, in order: of two for one step the later adds to the earlier.
+    /// `on`, in order: of two lines for a step the later adds to the earlier.
     pub steps: Vec<(Step, StepSettings)>,
 }
 
@@ -26,16 +26,16 @@ impl Setting for ProfileSettings {
     }
 }
 
-/// The step that an `on` line speaks of.
+/// The step of an `on` line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// `any`: every step that has no line of its own.
     Any,
-    /// This one.
+    /// The step of this origin.
     One(Origin),
 }
 
-/// What an `on` line says.
+/// Settings of an `on` line.
 #[derive(Clone, Default, Debug)]
 pub struct StepSettings {
     /// `format`: instead of the proxy's format.
@@ -56,7 +56,7 @@ pub struct Profile {
     steps: Box<[(Step, StepFormats)]>,
 }
 
-/// What the lines of a step look like.
+/// Formats of a step's lines.
 #[derive(Debug)]
 pub(crate) struct StepFormats {
     pub(crate) format: Option<LogFormat>,
@@ -65,7 +65,8 @@ pub(crate) struct StepFormats {
 }
 
 impl Profile {
-    /// A profile whose texts `compile` compiles; what it cannot compile it says, and leaves out.
+    /// Creates a profile with the texts compiled by `compile`, which reports those that it cannot compile; these are left
+    /// out.
     pub fn new(
         name: Arc<str>,
         tag: Option<&str>,
@@ -80,14 +81,14 @@ impl Profile {
         Profile { name, tag: tag.map(Into::into), steps: steps.collect() }
     }
 
-    /// What it says of a step; `None`: nothing, the proxy's own formats hold.
+    /// Formats of a step; `None`: the proxy's own formats hold.
     pub(crate) fn of(&self, origin: Origin) -> Option<&StepFormats> {
         let find = |wanted| self.steps.iter().find(|(step, _)| *step == wanted).map(|(_, formats)| formats);
         find(Step::One(origin)).or_else(|| find(Step::Any))
     }
 }
 
-/// Uses of profiles by rules (`do-log profile`), in the shared settings: the plan says which of them do not exist.
+/// Uses of profiles by rules (`do-log profile`), in the shared settings: the plan reports those that do not exist.
 #[derive(Clone, Default, Debug)]
 pub struct ProfileUses {
     /// All of them.
@@ -99,7 +100,7 @@ pub struct ProfileUses {
 pub struct ProfileUse {
     /// Its name.
     pub name: Arc<str>,
-    /// Where it stands.
+    /// Place of its name in the configuration.
     pub place: Place,
     /// The profile, once the plan has found it.
     pub found: Arc<OnceLock<Arc<Profile>>>,

@@ -8,11 +8,11 @@
 //! ```
 //!
 //! Invariants:
-//! * A ring holds at most its size. An event that finds it full takes the place of the oldest, unless a server has not had that one:
-//!   then the new one is lost, and counted.
-//! * Clients of `show events` hold nothing back: what was overwritten is missing in what they see.
-//! * The lock is held while a bounded number of bytes is copied, however many events there are, and for nothing else: who logs never
-//!   waits for a server.
+//! * A ring holds at most its size. An event that finds it full takes the place of the oldest, unless a server has not had
+//!   the oldest: then the new event is lost, and counted.
+//! * Clients of `show events` hold nothing back: overwritten events are missing in their output.
+//! * The lock is held while a bounded number of bytes is copied, however many events there are, and for nothing else: a
+//!   logging task never waits for a server.
 
 use super::header::Form;
 use std::collections::VecDeque;
@@ -27,13 +27,13 @@ use tokio::sync::futures::Notified;
 pub struct Ring {
     /// Its name: of its section, or made for a target over a stream.
     pub name: Arc<str>,
-    /// What people are told of it.
+    /// Description of the ring, for people.
     pub description: String,
-    /// How events are framed; `None`: as the target that writes them says.
+    /// Form of the events' headers; `None`: that of the target that writes them.
     pub form: Option<Form>,
     /// The most bytes of an event.
     pub max_len: usize,
-    /// Where it begins.
+    /// Place of its section in the configuration.
     pub place: Place,
     capacity: usize,
     state: Mutex<State>,
@@ -41,28 +41,28 @@ pub struct Ring {
     dropped: AtomicU64,
 }
 
-/// Who reads a ring for a server: what it has not had is not overwritten.
+/// A server's read position in a ring, by index: events that it has not had are not overwritten.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reader(usize);
 
-/// How events are told apart on a stream (RFC 6587 section 3.4).
+/// Separation of events on a stream (RFC 6587 section 3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Framing {
-    /// A line feed behind each.
+    /// A line feed after each.
     #[default]
     Lines,
     /// Its length before each.
     OctetCounting,
-    /// A NUL behind each: `show events -0`.
+    /// A NUL after each: `show events -0`.
     Nul,
 }
 
 #[derive(Default, Debug)]
 struct State {
     bytes: VecDeque<u8>,
-    /// Where each event ends, the oldest first, in bytes since the ring was made.
+    /// End of each event, the oldest first, in bytes since the ring was made.
     ends: VecDeque<u64>,
-    /// Where the oldest begins.
+    /// Begin of the oldest event, in bytes since the ring was made.
     start: u64,
     /// The number of the oldest event.
     first: u64,
@@ -86,7 +86,7 @@ impl Ring {
         }
     }
 
-    /// One more server, which will have all events from now on.
+    /// Adds a reader, which will have all events from now on.
     pub fn attach(&self) -> Reader {
         let mut state = self.state();
         let next = state.next();
@@ -94,7 +94,7 @@ impl Ring {
         Reader(state.readers.len() - 1)
     }
 
-    /// Puts an event in, cut to what may be; false when it was lost.
+    /// Appends an event, cut to the allowed length; false when it was lost.
     pub fn push(&self, event: &[u8]) -> bool {
         let len = event.len().min(self.max_len).min(self.capacity / 2);
         let event = event.get(..len).unwrap_or_default();
@@ -116,7 +116,7 @@ impl Ring {
         true
     }
 
-    /// Copies events from a number on, framed, until about `limit` bytes are there; gives the number of the next one.
+    /// Copies events from a number on, framed, until about `limit` bytes are there; returns the number of the next event.
     pub fn copy(&self, from: u64, framing: Framing, limit: usize, out: &mut Vec<u8>) -> u64 {
         let state = self.state();
         let mut number = from.max(state.first);
@@ -147,7 +147,7 @@ impl Ring {
         self.state().readers.get(reader.0).copied().unwrap_or_default()
     }
 
-    /// Says that a server has had all events before this number.
+    /// Records that a server has had all events before this number.
     pub fn advance(&self, reader: Reader, next: u64) {
         let mut state = self.state();
         let end = state.next();
@@ -161,7 +161,7 @@ impl Ring {
         self.state().next()
     }
 
-    /// Resolves when events come; to be enabled before one looks whether some are there.
+    /// Resolves when events come; to be enabled before a check whether there are some.
     pub fn growth(&self) -> Notified<'_> {
         self.grown.notified()
     }
@@ -171,7 +171,7 @@ impl Ring {
         self.dropped.load(Relaxed)
     }
 
-    /// How many bytes it holds at most.
+    /// Its capacity in bytes.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
@@ -187,7 +187,7 @@ impl State {
         self.first + self.ends.len() as u64
     }
 
-    /// Where an event stands among the bytes, and its length.
+    /// Offset of an event in the bytes, and its length.
     fn event(&self, number: u64) -> Option<(usize, usize)> {
         let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
         let end = *self.ends.get(index)?;
@@ -205,7 +205,7 @@ impl State {
     }
 }
 
-/// What an event costs beside its bytes.
+/// Bytes that an event costs beside its own.
 const COST: usize = size_of::<usize>();
 /// A ring that holds no line would be of no use.
 const LEAST_BYTES: usize = 1024;

@@ -13,7 +13,7 @@ use terse_config::{Args, Fault, Keyword, Kind, Parser, Place, Scope, Sections, S
 /// A `ring` section, as it was written.
 #[derive(Clone, Default, Debug)]
 pub struct RingSettings {
-    /// `format`; without it, events are only what lines say.
+    /// `format`; without it, events have no header.
     pub form: Option<Form>,
     /// `maxlen`: the most bytes of an event.
     pub max_len: Option<usize>,
@@ -36,7 +36,7 @@ impl Setting for RingSettings {
 }
 
 impl RingSettings {
-    /// The ring, and the servers that have its events. `buffer_bytes`: its size where nothing says one.
+    /// The ring, and the servers that have its events. `buffer_bytes`: its size where the section sets none.
     pub fn ring(&self, name: &Arc<str>, buffer_bytes: usize, place: &Place) -> (Ring, Vec<ServerOfRing>) {
         let mut ring = Ring::new(name.clone(), self.size.unwrap_or(buffer_bytes), place.clone());
         ring.form = Some(self.form.unwrap_or(Form::Raw));

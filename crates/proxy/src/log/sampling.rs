@@ -29,7 +29,7 @@ impl Sampling {
         Ok(Sampling { ranges, size })
     }
 
-    /// Whether a target gets a line, by how many were counted before it.
+    /// Whether a target gets a line, by the number of lines counted before it.
     pub fn takes(&self, before: u64) -> bool {
         let number = before % u64::from(self.size) + 1;
         self.ranges.iter().any(|range| (u64::from(*range.start())..=u64::from(*range.end())).contains(&number))

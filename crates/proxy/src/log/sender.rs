@@ -1,7 +1,7 @@
-//! A worker's way out for log lines.
+//! Sending of log lines by a worker.
 //!
-//! Its sockets are not connected: one serves all targets of its family, a syslog server that is not there sends no error back to
-//! it, and a daemon that was restarted is found again by its path with the next line.
+//! Its sockets are not connected: each serves all targets of its family, a syslog server that is not there sends no error
+//! back to it, and a daemon that was restarted is found again by its path with the next line.
 
 use super::clock::Stamp;
 use super::header::{self, Heading};
@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use terse_balance::exhaustion::{EXHAUSTION, Purpose};
 use terse_sample::LogFormat;
 
-/// One worker's sockets and buffers. To be made in the process that sends: lines carry its number.
+/// Sockets and buffers of a worker. To be made in the process that sends: lines carry its number.
 pub struct Logger {
     sinks: Arc<Sinks>,
     sockets: Sockets,
@@ -40,7 +40,8 @@ impl Logger {
         }
     }
 
-    /// Opens the sockets that a log needs, while there are descriptors for them. What cannot be opened now is tried with each line.
+    /// Opens the sockets that a log needs, while there are descriptors for them. A socket that cannot be opened now is tried
+    /// with each line.
     pub fn open(&mut self, journal: &Journal) {
         for outlet in &journal.outlets {
             let _ = match &outlet.way {
@@ -98,7 +99,7 @@ impl Logger {
         });
     }
 
-    /// Passes a message on, which is one line.
+    /// Relays a message, as a line.
     pub(super) fn relay(&mut self, journal: &Journal, message: &Message<'_>) {
         let form = message.form();
         self.turn_stamp();
@@ -112,7 +113,7 @@ impl Logger {
         }
     }
 
-    /// Counts something that came in and was no message.
+    /// Counts received bytes that were no message.
     pub(super) fn count_dropped(&self) {
         self.sinks.count_dropped();
     }
@@ -149,7 +150,7 @@ impl Logger {
         self.deliver(&outlet.way, line.body);
     }
 
-    /// Hands the finished line over, or counts it as dropped. `body`: what it says, without its header.
+    /// Hands the finished line over, or counts it as dropped. `body`: its text, without its header.
     fn deliver(&mut self, way: &Way, body: &[u8]) {
         let sent = match way {
             Way::Descriptor(writer) => {
@@ -178,11 +179,11 @@ impl Logger {
 /// A line on its way.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
-    /// How bad it is.
+    /// Its severity.
     pub level: Level,
     /// `[id@1 name="value"]`, for lines of RFC 5424.
     pub structured_data: &'a [u8],
-    /// What it says.
+    /// Its text.
     pub body: &'a [u8],
 }
 
@@ -195,7 +196,7 @@ fn finish(line: &mut Vec<u8>, body: &[u8], len: usize) {
     line.push(b'\n');
 }
 
-/// One socket of each family, opened when it is first needed.
+/// A socket of each family, opened when it is first needed.
 #[derive(Default)]
 struct Sockets {
     v4: Option<OwnedFd>,
@@ -226,7 +227,7 @@ fn opened(slot: &mut Option<OwnedFd>, family: AddressFamily) -> rustix::io::Resu
             let socket = socket.inspect_err(|error| {
                 EXHAUSTION.note(&(*error).into(), Purpose::Log);
             })?;
-            // Nothing is ever read from it, so it need not keep what is sent to it; it works as well if it does.
+            // The socket is never read, so it needs no receive buffer; a failure here does no harm.
             let _ = sockopt::set_socket_recv_buffer_size(&socket, 0);
             Ok(slot.insert(socket))
         }
@@ -451,7 +452,7 @@ mod tests {
         }
         let line_of_profile = received(&profiled);
         assert!(line_of_profile.ends_with(&format!(" - own {} - [x@1] closed\n", std::process::id())), "{line_of_profile}");
-        // One that a rule names stands before the targets' own; a line that says nothing is not sent.
+        // The profile that a rule names precedes the targets' own; a line without text is not sent.
         let other = profile(vec![(Step::Any, StepSettings { format: text("other"), ..StepSettings::default() })]);
         logger.send_by_profiles(&journal, Line { body: b"", ..line }, Origin::HttpRequest, None, &mut write);
         logger.send_by_profiles(&journal, line, Origin::HttpRequest, Some(&other), &mut write);

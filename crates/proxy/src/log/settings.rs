@@ -1,4 +1,4 @@
-//! What a section's keywords say about logs.
+//! The settings of logs that a section's keywords make.
 
 use super::formats::{self, FormatText};
 use super::level::Level;
@@ -7,7 +7,7 @@ use super::target::Target;
 use std::sync::Arc;
 use terse_config::{Place, Setting};
 
-/// The log settings of one section. A proxy starts with all that its `defaults` hold; its own `log` lines are added to theirs.
+/// The log settings of a section. A proxy starts with all that its `defaults` hold; its own `log` lines are added to theirs.
 #[derive(Clone, Default, Debug)]
 pub struct LogSettings {
     /// The `log` lines, in order.
@@ -16,7 +16,7 @@ pub struct LogSettings {
     pub tag: Option<String>,
     /// `log-send-hostname`, in `global`.
     pub host_name: Option<HostName>,
-    /// What is logged of each transaction: `option httplog`, `option tcplog`, `log-format`.
+    /// Format of each transaction's line: `option httplog`, `option tcplog`, `log-format`.
     pub format: Option<TrafficFormat>,
     /// `log-format-sd`: the structured data of RFC 5424 lines.
     pub structured_data: Option<FormatText>,
@@ -81,8 +81,8 @@ impl LogSettings {
         }
     }
 
-    /// The text to compile for transactions, when there is one. In `mode tcp` the HTTP formats fall back to the TCP ones; the second
-    /// value is then what to warn of. Without a format, each connection is logged when it is accepted, and
+    /// The text to compile for transactions, when there is any. In `mode tcp` the HTTP formats fall back to the TCP formats;
+    /// the second value is then the keyword to warn of. Without a format, each connection is logged when it is accepted, and
     /// each further request when it begins ([`super::CONNECT_HTTP_FORMAT`]).
     pub fn traffic_format(&self, http: bool) -> (Option<FormatText>, Option<&'static str>) {
         let Some(format) = &self.format else { return (None, None) };
@@ -110,7 +110,7 @@ impl LogSettings {
     }
 }
 
-/// One `log` line.
+/// A `log` line.
 #[derive(Clone, Debug)]
 pub enum LogLine {
     /// `log global`: the lines of the `global` section.
@@ -124,30 +124,30 @@ pub enum LogLine {
 pub enum HostName {
     /// The system's.
     System,
-    /// This one.
+    /// The name in the configuration.
     Named(String),
 }
 
-/// What is logged of each transaction.
+/// Format of a transaction's line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TrafficFormat {
     /// `option httplog [clf]`.
     Http {
         /// The common log format of web servers.
         clf: bool,
-        /// Where it was asked for.
+        /// Place of the keyword in the configuration.
         place: Place,
     },
     /// `option httpslog`.
     Https {
-        /// Where it was asked for.
+        /// Place of the keyword in the configuration.
         place: Place,
     },
     /// `option tcplog [clf]`.
     Tcp {
         /// In the manner of the common log format.
         clf: bool,
-        /// Where it was asked for.
+        /// Place of the keyword in the configuration.
         place: Place,
     },
     /// `log-format`.
@@ -171,16 +171,16 @@ impl TrafficFormat {
 /// A slot for a value that is kept of a transaction for its log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Capture {
-    /// The header whose last value fills it, in lower case; without one, actions fill it (`declare capture`).
+    /// The header whose last value fills it, in lower case; `None`: actions fill it (`declare capture`).
     pub header: Option<String>,
     /// The most bytes that are kept; the end is cut.
     pub len: usize,
 }
 
-/// `capture cookie`: the first cookie whose name begins so is kept, of the request and of the response.
+/// `capture cookie`: the first cookie whose text begins with the prefix is kept, of the request and of the response.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CookieCapture {
-    /// How `name=value` begins. With `=` at its end it is one cookie's whole name.
+    /// Begin of `name=value`. With `=` at its end it is the whole name of a cookie.
     pub prefix: String,
     /// The most bytes that are kept of `name=value`.
     pub len: usize,

@@ -1,8 +1,9 @@
-//! Descriptors that lines are written to, behind one thread each.
+//! Descriptors that lines are written to, each with a thread.
 //!
-//! A write to a pipe that nobody reads blocks, and a descriptor that is shared with other programs (a terminal, a container's stdout)
-//! must not be switched to non-blocking: the switch would be theirs as well. So workers put lines into a bounded queue, and a thread
-//! writes them, one write per line. It starts with the first line, so that a process may fork until then.
+//! A write to a pipe without a reader blocks, and a descriptor that is shared with other programs (a terminal, a container's
+//! stdout) must not be switched to non-blocking: the switch would be theirs as well. So workers put lines into a bounded
+//! queue, and a thread writes them, with a write for each line. It starts with the first line, so that a process may fork
+//! until then.
 //!
 //! ```text
 //!   worker --+                          +- swap -> batch -> write, write, write
@@ -19,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What all loggers of the process share: descriptors, the count of lost lines, the time zone.
+/// State that all loggers of the process share: descriptors, the count of lost lines, the time zone.
 pub struct Sinks {
     writers: Mutex<Vec<(i32, Arc<Writer>)>>,
     inherited: Box<Inherited>,
@@ -48,7 +49,7 @@ impl Sinks {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Waits until all queues are written, at most this long, before the process ends. Says whether they are.
+    /// Waits until all queues are written, at most this long, before the process ends. Returns whether they are.
     pub fn flush(&self, within: Duration) -> bool {
         let deadline = Instant::now() + within;
         let writers: Vec<_> = lock(&self.writers).iter().map(|(_, writer)| Arc::clone(writer)).collect();
@@ -60,7 +61,7 @@ impl Sinks {
         &self.zone
     }
 
-    /// The writer of a descriptor: the same for all who name it.
+    /// The writer of a descriptor: the same for all targets that name it.
     pub(super) fn writer(&self, fd: i32) -> io::Result<Arc<Writer>> {
         let mut writers = lock(&self.writers);
         if let Some((_, writer)) = writers.iter().find(|(number, _)| *number == fd) {
@@ -82,7 +83,7 @@ impl Sinks {
     }
 }
 
-/// The queue of one descriptor, and its thread.
+/// The queue of a descriptor, and its thread.
 #[derive(Debug)]
 pub(super) struct Writer {
     shared: Arc<Shared>,
@@ -135,13 +136,13 @@ impl Drop for Writer {
     }
 }
 
-/// What the workers and the thread share.
+/// State that the workers and the thread share.
 #[derive(Debug)]
 struct Shared {
     output: Output,
     dropped: Arc<AtomicU64>,
     queue: Mutex<Queue>,
-    /// There is something to write, or nobody is left to queue anything.
+    /// Signals that there is something to write, or that the last user of the queue has gone.
     wake: Condvar,
     /// All is written.
     idle: Condvar,
@@ -195,7 +196,7 @@ impl Shared {
         }
     }
 
-    /// Writes a line, in one write unless the descriptor takes less.
+    /// Writes a line, in a single write unless the descriptor takes less.
     fn write(&self, mut line: &[u8]) -> Result<(), Errno> {
         while !line.is_empty() {
             match rustix::io::write(&self.output, line) {
@@ -213,7 +214,7 @@ impl Shared {
     }
 }
 
-/// Lines in one buffer.
+/// Lines in a single buffer.
 #[derive(Default, Debug)]
 struct Lines {
     bytes: Vec<u8>,
@@ -237,7 +238,8 @@ impl Lines {
     }
 }
 
-/// A descriptor. The standard ones are not duplicated: they stay what they are made later, such as `/dev/null` of a daemon.
+/// A descriptor. The standard ones are not duplicated, so that a later change holds for them, such as `/dev/null` of a
+/// daemon.
 #[derive(Debug)]
 enum Output {
     Stdout(io::Stdout),
@@ -260,7 +262,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Bounds a descriptor's memory to twice this (one queue, one batch): at 300 bytes a line, 35 ms of 100,000 lines a second.
+/// Bounds a descriptor's memory to twice this (a queue and a batch): at 300 bytes a line, 35 ms of 100,000 lines a second.
 const QUEUE_BYTES: usize = 1 << 20;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One `log` line: where lines go, how they are framed, and which ones.
+//! A `log` line: its address, the form of its lines, and their selection.
 
 use super::address::Address;
 use super::header::Form;
@@ -9,15 +9,15 @@ use terse_config::{Args, Fault, Place};
 /// A target of a `log` line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
-    /// Where lines go.
+    /// Destination of the lines.
     pub address: Address,
     /// The most bytes of a line, its header and line feed included.
     pub len: usize,
-    /// How lines are framed; without one, [`Form::Local`], and [`Form::Rfc3164`] under `log-send-hostname`.
+    /// Form of the header; `None`: [`Form::Local`], and [`Form::Rfc3164`] under `log-send-hostname`.
     pub form: Option<Form>,
     /// Which lines it gets; without it, all.
     pub sampling: Option<Sampling>,
-    /// `profile`: the name of the section that says what its lines look like, and where it stands.
+    /// `profile`: the name of the section with the formats of its lines, and the place of the name.
     pub profile: Option<(String, Place)>,
     /// The facility that lines carry.
     pub facility: Facility,
@@ -25,13 +25,13 @@ pub struct Target {
     pub max_level: Level,
     /// Lines of worse levels than this are sent as this level.
     pub min_level: Level,
-    /// Where the line stands.
+    /// Place of the line in the configuration.
     pub place: Place,
 }
 
 impl Target {
-    /// Reads what stands behind `log`: `<target> [len <n>] [format <form>] [sample <ranges>:<size>] [profile <name>] <facility>
-    /// [<level> [<minlevel>]]`.
+    /// Parses the arguments of `log`: `<target> [len <n>] [format <form>] [sample <ranges>:<size>] [profile <name>]
+    /// <facility> [<level> [<minlevel>]]`.
     pub fn parse(args: &mut Args<'_>, place: Place) -> Result<Target, Fault> {
         let address = args.need_address("<target>")?;
         let address = Address::parse(&address, args.position().saturating_sub(1))?;
@@ -65,13 +65,13 @@ fn optional_level(args: &mut Args<'_>) -> Result<Option<Level>, Fault> {
     }
 }
 
-/// Takes a word that is one of a few names.
+/// Takes an argument that must be among a few names.
 fn named<T>(args: &mut Args<'_>, what: &str, noun: &str, parse: fn(&str) -> Option<T>, names: &[&str]) -> Result<T, Fault> {
     let word = args.need(what)?;
     parse(word).ok_or_else(|| args.fault(format!("unknown {noun} '{word}'")).hint(format!("one of {}", names.join(" "))))
 }
 
-/// What every syslog server takes (RFC 3164 section 4.1).
+/// Length that every syslog server takes (RFC 3164 section 4.1).
 const DEFAULT_LEN: usize = 1024;
 
 #[cfg(test)]

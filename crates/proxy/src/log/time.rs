@@ -1,11 +1,11 @@
-//! Times in the headers of lines: the two forms of syslog, and one made of the other.
+//! Times in the headers of lines: the two forms of syslog, and the conversion between them.
 //!
 //! RFC 3164 section 4.1.2 has no year and no zone; RFC 5424 section 6.2.3 has both. A line that is passed on in another form keeps its
 //! time as well as that allows.
 
 use super::clock::{MONTHS, Stamp};
 
-/// A time that somebody has written.
+/// A time in a received header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Written<'a> {
     /// `Feb  6 12:14:14`
@@ -16,7 +16,7 @@ pub(super) enum Written<'a> {
     Nil,
 }
 
-/// A time of RFC 3164 at the beginning of a text, and what follows.
+/// Splits off a time of RFC 3164 at the beginning of a text.
 pub(super) fn legacy(text: &[u8]) -> Option<(&[u8; LEGACY_LEN], &[u8])> {
     let (time, rest) = text.split_first_chunk::<LEGACY_LEN>()?;
     let is_digit = |at: usize| time.get(at).is_some_and(u8::is_ascii_digit);
@@ -26,7 +26,7 @@ pub(super) fn legacy(text: &[u8]) -> Option<(&[u8; LEGACY_LEN], &[u8])> {
     (known && blanks && digits).then_some((time, rest))
 }
 
-/// A time of RFC 5424 at the beginning of a text, and what follows.
+/// Splits off a time of RFC 5424 at the beginning of a text.
 pub(super) fn iso(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let shape = |bytes: &[u8], shape: &[u8]| {
         bytes.len() >= shape.len() && shape.iter().zip(bytes).all(|(s, b)| if *s == b'0' { b.is_ascii_digit() } else { s == b })
@@ -50,7 +50,7 @@ pub(super) fn iso(text: &[u8]) -> Option<(&[u8], &[u8])> {
     text.split_at_checked(at)
 }
 
-/// What kind of time a text is.
+/// Parses the time in either form.
 pub(super) fn read(text: &[u8]) -> Option<Written<'_>> {
     if text == b"-" {
         return Some(Written::Nil);
@@ -62,7 +62,7 @@ pub(super) fn read(text: &[u8]) -> Option<Written<'_>> {
     }
 }
 
-/// Appends a time of RFC 3164 and a blank: this one, or now.
+/// Appends a time of RFC 3164 and a blank: the given time, or now.
 pub(super) fn write_legacy(out: &mut Vec<u8>, time: &[u8], stamp: &Stamp) {
     match read(time) {
         Some(Written::Legacy(time)) => out.extend_from_slice(time),
@@ -79,7 +79,7 @@ pub(super) fn write_legacy(out: &mut Vec<u8>, time: &[u8], stamp: &Stamp) {
     out.push(b' ');
 }
 
-/// Appends a time of RFC 5424 and a blank: this one, or now. A time that nobody knew stays so where `may_be_nil`.
+/// Appends a time of RFC 5424 and a blank: the given time, or now. The nil time `-` is kept where `may_be_nil`.
 pub(super) fn write_iso(out: &mut Vec<u8>, time: &[u8], stamp: &Stamp, may_be_nil: bool) {
     match read(time) {
         Some(Written::Iso(time)) => out.extend_from_slice(time),

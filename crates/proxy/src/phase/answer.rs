@@ -48,7 +48,7 @@ pub async fn by_rule(client: &mut Client<'_>, stream: &mut Stream, verdict: Verd
                 let watches = watches.then_some(Watch { pools: &session.worker.pools, at_any_close: true });
                 wait(client, watches, pin!(pending::<()>())).await;
             }
-            // The time in the tar pit is shown as the time in a queue, and the request as one that never was complete.
+            // The time in the tar pit is shown as the time in a queue, and the request as never complete.
             (stream.facts.times.request, stream.facts.times.queued) = (None, Some(clock::now()));
             send(client, stream, &answer).await
         }
@@ -77,7 +77,7 @@ pub async fn by_rule(client: &mut Client<'_>, stream: &mut Stream, verdict: Verd
 /// Counts a request that is answered before it has another backend than its frontend's own half.
 pub fn count_intercepted(stream: &Stream) {
     let facts = &stream.facts;
-    // What a service answers comes here twice.
+    // A service's response comes here twice.
     if !facts.by_service && facts.backend().is_none_or(|backend| backend.twin == Some(facts.session.frontend)) {
         facts.frontend().tally.of(facts.session.worker.index).intercepted.add(1);
     }
@@ -92,11 +92,11 @@ fn count_denied(stream: &Stream) {
     stream.facts.count_tracked(track::ERRORS, 1);
 }
 
-/// Ends a stream that was aborted: an error page, where the client can still be told.
+/// Ends a stream that was aborted: an error page, where the client can still get it.
 pub async fn to_abort(client: &mut Client<'_>, stream: &mut Stream, abort: Abort) -> Ended {
     stream.facts.abort = Some(abort);
     finish::blame(stream, abort);
-    // What was being written when the exchange broke off is no part of the answer.
+    // Output that was being written when the exchange broke off is no part of the answer.
     client.take_back();
     let begun = stream.facts.status != 0;
     if let Some(answer) = stream.facts.instead.take() {
@@ -108,7 +108,7 @@ pub async fn to_abort(client: &mut Client<'_>, stream: &mut Stream, abort: Abort
     }
     let Some(status) = status(stream, abort) else { return Ended::cut() };
     let mut answer = reply::page(stream, status);
-    // Where the request was not read whole, or breaks the protocol, it is unknown where the next one would begin.
+    // Where the request was not read whole, or breaks the protocol, it is unknown where the next request would begin.
     let is_broken =
         matches!(abort.phase, Phase::Request | Phase::Data) && matches!(abort.cause, Cause::Malformed | Cause::TooLarge);
     answer.close |= stream.facts.version.is_none() || is_broken || matches!(abort.who, Who::Client | Who::ClientTimeout);
@@ -119,7 +119,7 @@ pub async fn to_abort(client: &mut Client<'_>, stream: &mut Stream, abort: Abort
     }
 }
 
-/// Ends a stream that was cancelled. Its client is not waited for: what cannot be told at once is not told.
+/// Ends a stream that was cancelled. Its client is not waited for: output that cannot be sent at once is not sent.
 pub async fn to_cancelled(client: &mut Client<'_>, stream: &mut Stream, who: Who) -> Ended {
     let facts = &mut stream.facts;
     facts.persistence.keep_alive = false;
@@ -145,7 +145,7 @@ pub async fn to_cancelled(client: &mut Client<'_>, stream: &mut Stream, who: Who
     }
 }
 
-/// The status that a client is told; nothing when it has gone, or shall not be told.
+/// The status of the client's response; `None` when the client has gone, or gets no response.
 pub fn status(stream: &Stream, abort: Abort) -> Option<u16> {
     Some(match (abort.who, abort.phase, abort.cause) {
         (Who::Client, _, Cause::Reset) | (Who::Client, Phase::Queue | Phase::Connect, _) => return None,
@@ -180,7 +180,7 @@ async fn send_with(
     pieces: Option<&mut dyn Pieces>,
 ) -> Result<Ended, Abort> {
     if answer.is_nothing() {
-        // Logs and counters show what the client is not told.
+        // Logs and counters show the status that the client does not get.
         stream.facts.status = answer.stands_for.unwrap_or_default();
         return Ok(Ended::cut());
     }
@@ -194,7 +194,7 @@ async fn send_with(
     }
     stream.has_response = true;
     stream.facts.compression.get_or_insert(Reason::OwnAnswer);
-    // What could not be read is no request that rules could speak of.
+    // Bytes that could not be parsed are no request that rules could refer to.
     let is_last = stream.facts.abort.is_some_and(|abort| abort.who == Who::Internal);
     let spoiled = stream.facts.version.is_some() && !is_last && !respond::after_rules(stream, &session);
     let page = spoiled.then(|| reply::page(stream, 500));
@@ -207,7 +207,7 @@ async fn send_with(
     let mode = prepare::connection_mode(session.frontend(), stream.facts.backend());
     let wants = stream.facts.persistence.keep_alive && mode != ConnectionMode::Close;
     let keep = wants && read_whole && !answer.close && session.worker.is_running();
-    // What rules have said of the status is shown, or else what a page stands for.
+    // The status that rules have set is shown, or else the status that a page stands for.
     let shown = answer.stands_for.filter(|_| stream.response.status == answer.status);
     stream.facts.status = shown.unwrap_or(stream.response.status);
     let timeout = stream.facts.timeouts().client;

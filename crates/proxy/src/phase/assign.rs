@@ -33,7 +33,7 @@ pub struct Assigned {
     claim: Attached,
 }
 
-/// How long a server that refused is left alone before it is tried again by the same request: HAProxy's turn-around.
+/// Time for which a server that refused is left alone before it is tried again by the same request: HAProxy's turn-around.
 const TURN_AROUND: Duration = Duration::from_secs(1);
 
 /// Finds a server and a connection to it.
@@ -77,7 +77,8 @@ pub async fn server(client: &mut Client<'_>, stream: &mut Stream, exchange: &mut
             // It has taken the request, and is asked again at once.
             exchange.failed.clear();
         } else if has_failed {
-            // There is no other that has not refused: they get a moment to come back, and then all are as good as before.
+            // No other server is left that has not refused: they get a moment to come back, and then all are candidates as
+            // before.
             drop(claim);
             refused = None;
             exchange.failed.clear();
@@ -95,13 +96,14 @@ pub async fn server(client: &mut Client<'_>, stream: &mut Stream, exchange: &mut
             }
             Some(before) => count(Some(&before), Count::Redispatches, |counters| &counters.redispatches),
         }
-        // Whose turn in a queue comes takes the server that has room: no algorithm is asked, nor where the same one is tried again.
+        // A request whose turn in a queue comes takes the server that has room: no algorithm is asked, nor where the same
+        // server is tried again.
         if exchange.affinity.server.is_none() && !waited && !again {
             chosen.counters.bump(Count::Balanced);
         }
         chosen.counters.bump(Count::Sessions);
         let now = clock::now();
-        // What goes by while the same server is tried again is time in which it is connected to.
+        // The time during which the same server is tried again counts as connect time.
         if !mem::replace(&mut exchange.holds_on, true) {
             stream.facts.times.queued = Some(now);
         }
@@ -117,7 +119,7 @@ pub async fn server(client: &mut Client<'_>, stream: &mut Stream, exchange: &mut
             return Err(Abort::new(Who::Local, Phase::Connect, Cause::Denied));
         }
         let first = stream.facts.number == 0;
-        // A request that failed on a connection that had been idle gets a fresh one.
+        // A request that failed on a connection that had been idle gets a fresh connection.
         let once = !stream.request.is_idempotent();
         let manner = chosen.manner();
         let announcer = manner.and_then(|manner| manner.announcer.as_ref());
@@ -198,14 +200,14 @@ pub async fn server(client: &mut Client<'_>, stream: &mut Stream, exchange: &mut
             Waited::Late => Abort::new(Who::ServerTimeout, Phase::Connect, Cause::Timeout),
             Waited::Closed => return Err(Abort::new(Who::Client, Phase::Connect, Cause::Closed)),
         };
-        // An address that a request has named may be one from which there is no way: no fault of the server.
+        // A source address that a request has named may have no route: no fault of the server.
         if counts && !matches!(chosen.settings().source.guise, Some(Guise::Field(..))) {
             observe::connection(backend, chosen, Some("L4 unsuccessful connection"));
         }
         let chosen = chosen.clone();
         drop(claim);
         if !backend.retry_on.connect || !next_attempt(stream, exchange, backend, true) {
-            // An error is only what no further attempt makes good.
+            // An error is counted only if no further attempt follows.
             count(Some(&chosen), Count::ConnectErrors, |counters| &counters.connect_errors);
             return Err(failure);
         }
@@ -214,7 +216,7 @@ pub async fn server(client: &mut Client<'_>, stream: &mut Stream, exchange: &mut
     }
 }
 
-/// A connection for this request alone; `request` says what its handshake may carry.
+/// Makes a connection for this request alone; `request`: the early data that its handshake may carry.
 async fn connect(
     client: &mut Client<'_>,
     watches: Option<Watch<'_>>,
@@ -225,7 +227,7 @@ async fn connect(
 ) -> Waited<io::Result<Box<ServerConnection>>> {
     let worker = stream.facts.session.worker.clone();
     let server = errand.server;
-    // What the attempt before has left says nothing of this connection.
+    // State of the attempt before does not concern this connection.
     stream.facts.server_tls = None;
     client.timer().set(stream.facts.timeouts().connect);
     server.counters.bump(Count::Connects);
@@ -245,21 +247,22 @@ async fn connect(
     wait(client, watches, securing.as_mut()).await
 }
 
-/// Whether a request may be sent as early data: it does no harm twice, and its client takes that risk itself, or the operator does.
+/// Whether a request may be sent as early data: it does no harm twice, and its client takes that risk itself, or the operator
+/// does.
 fn may_go_early(client: &Client<'_>, stream: &Stream, exchange: &Exchange, backend: &Backend) -> bool {
     let is_safe = client.is_done() && !exchange.upgrade && stream.request.is_safe();
-    // Of a client's requests the first is the one that may have come early.
+    // Of a client's requests only the first may have come early.
     let came_early = stream.facts.number == 0 && stream.facts.session.tls().is_some_and(Secured::had_early);
     is_safe && !exchange.waits && (backend.retry_on.early || came_early)
 }
 
-/// Whether a request was sent as early data whose client does not know of that: it cannot be told 425 (RFC 8470 section 5.2).
+/// Whether a request was sent as early data whose client does not know of that: it cannot get a 425 (RFC 8470 section 5.2).
 pub fn went_early_unasked(stream: &Stream) -> bool {
     let went = !stream.facts.server_reused && stream.facts.server_tls.as_ref().is_some_and(|tls| tls.went_early());
     went && stream.request.fields.get(b"early-data").is_none()
 }
 
-/// A name that an expression makes; none where it has no value.
+/// A name that an expression makes; `None` where it has no value.
 fn written(name: &LogFormat, stream: &Stream) -> Option<Box<str>> {
     let mut text = Vec::new();
     name.write(&stream.env(), &mut text);
@@ -304,7 +307,7 @@ async fn claim(
                 continue;
             }
             Grant::Full => return Err(Abort::new(Who::Server, Phase::Queue, Cause::QueueFull)),
-            // It has gone meanwhile: any other is better than none.
+            // The server has gone meanwhile: any other is better than none.
             Grant::NoServer if wants_one => {
                 stream.facts.session.last_server.take();
                 redispatch(&mut stream.facts.cookie_found, exchange);
@@ -315,14 +318,14 @@ async fn claim(
         stream.facts.figures.phase.set(Phase::Queue);
         let timeouts = stream.facts.timeouts();
         client.timer().set(timeouts.queue.or(timeouts.connect));
-        // Whoever waits in a queue holds no buffer, unless the client has said more already.
+        // A request that waits in a queue holds no buffer, unless the client has sent more already.
         client.release();
         let granted = wait(client, watches, Pin::new(&mut waiter)).await;
         client.timer().clear();
         let facts = &mut stream.facts;
         facts.queue_positions.0 += waiter.server_queue().unwrap_or(0);
         facts.queue_positions.1 += waiter.backend_queue().unwrap_or(0);
-        // Who gave up had waited all the same, and that is what logs show.
+        // A request that gave up had waited all the same, and that is shown in logs.
         if !exchange.holds_on {
             facts.times.queued = Some(clock::now());
         }
@@ -334,7 +337,7 @@ async fn claim(
                 redispatch(&mut stream.facts.cookie_found, exchange);
             }
             Waited::Late => {
-                // Who waited for one server is logged with it.
+                // A request that waited for a certain server is logged with it.
                 let awaited = exchange.affinity.server.and_then(|index| backend.farm.server(index));
                 stream.facts.server = stream.facts.server.take().or(awaited.map(|server| (*server).clone()));
                 return Err(Abort::new(Who::ServerTimeout, Phase::Queue, Cause::Timeout));
@@ -376,7 +379,7 @@ impl Assigned {
         facts.figures.server_socket.set(facts.server_socket);
         facts.figures.phase.set(Phase::Headers);
         facts.times.connected = Some(now);
-        // What rules have said of the packets to the server.
+        // The rules' changes of the packets to the server.
         if let Some(changes) = facts.changed() {
             changes.server_packets.apply(&connection.socket(), connection.terms.local);
         }
@@ -398,7 +401,7 @@ impl Assigned {
             let belonging = match stream.facts.backend().map(|backend| backend.reuse) {
                 _ if self.connection.terms.private => Belonging::Own,
                 Some(Reuse::Never) => Belonging::Own,
-                // Behind a balancer that announces its clients, one may come again from the same port.
+                // After a balancer that announces its clients, a client may come again from the same port.
                 Some(Reuse::Always) if tells_port && session.announced().is_some() => Belonging::SharedIfRoom,
                 _ if tells_port => Belonging::Own,
                 _ => Belonging::Shared,

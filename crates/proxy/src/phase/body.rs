@@ -14,12 +14,12 @@ use terse_compress::body::Output;
 use terse_compress::{Compressor, Step};
 use terse_message::Fields;
 
-/// Where a body broke off.
+/// The side on which a body broke off.
 #[derive(Debug)]
 pub enum Broke {
-    /// Where it comes from.
+    /// The side that it comes from.
     Receiver(Broken),
-    /// Where it goes.
+    /// The side that it goes to.
     Sender(io::Error),
     /// In the coder.
     Coder,
@@ -44,7 +44,7 @@ pub async fn pass(receiver: &mut Receiver<'_>, sender: &mut Sender<'_>, Way { mu
                 let n = admitted(&mut passage, Reach::All, receiver.data(n), sender).await?;
                 receiver.count(n);
                 let sent = sender.send(receiver.data(n)).await;
-                // What was counted is not found again, whatever became of it.
+                // Counted bytes are not found again, whatever the result.
                 receiver.consume(n);
                 sent.map_err(Broke::Sender)?;
             }
@@ -71,7 +71,7 @@ pub async fn discard(receiver: &mut Receiver<'_>, sender: &mut Sender<'_>) -> Re
     drop_rest(receiver).await.map_err(Broke::Receiver)
 }
 
-/// Reads what is left of a body and drops it.
+/// Reads the rest of a body and drops it.
 pub async fn drop_rest(receiver: &mut Receiver<'_>) -> Result<(), Broken> {
     loop {
         match receiver.part()? {
@@ -85,7 +85,7 @@ pub async fn drop_rest(receiver: &mut Receiver<'_>) -> Result<(), Broken> {
     }
 }
 
-/// Moves a body through a coder. What was sent before a pause reaches its peer decodable.
+/// Moves a body through a coder. Bytes that were sent before a pause reach their peer decodable.
 pub async fn compress(
     receiver: &mut Receiver<'_>,
     sender: &mut Sender<'_>,
@@ -123,7 +123,7 @@ pub async fn compress(
     }
 }
 
-/// How many of the bytes at hand go on: all, but for what filters say.
+/// The number of bytes at hand that go on: all, up to the filters' limits.
 pub(super) async fn admitted(
     passage: &mut Option<Passage>,
     reach: Reach,
@@ -136,7 +136,7 @@ pub(super) async fn admitted(
     }
 }
 
-/// Reads more; false when the peer pauses and something `waits` for what may come.
+/// Reads more; false when the peer pauses and some output `waits` for more bytes.
 pub(super) async fn more_soon(
     receiver: &mut Receiver<'_>,
     coder: Option<&Compressor>,
@@ -148,8 +148,8 @@ pub(super) async fn more_soon(
     Ok(pause.or(receiver.more()).await?.is_some())
 }
 
-/// The same for what is collected: received at once to where it is collected, if nobody else has a say in it. Returns how many bytes were;
-/// none when the peer pauses.
+/// The same for a collected body: its bytes are received directly into the collection, if no filter applies. Returns their
+/// number; `None` when the peer pauses.
 async fn collect_soon(
     receiver: &mut Receiver<'_>,
     coder: &mut Compressor,
@@ -169,14 +169,15 @@ async fn collect_soon(
     Ok(received)
 }
 
-/// The body's length, where all of it comes before its peer pauses, and it is shorter than `least`. What has come stays where it is.
+/// The body's length, where all of it comes before its peer pauses, and it is shorter than `least`. Bytes that have come stay
+/// where they are.
 pub(super) async fn whole(receiver: &mut Receiver<'_>, least: u64) -> Option<u64> {
     if least == 0 {
         return None;
     }
     let mut patience = Patience::default();
     loop {
-        // What is wrong with it is found again when it is moved.
+        // A fault in it is found again when it is moved.
         receiver.part().ok()?;
         let (bytes, ended) = receiver.at_hand(least);
         if ended {
@@ -190,7 +191,8 @@ pub(super) async fn whole(receiver: &mut Receiver<'_>, least: u64) -> Option<u64
         let came = timer.or(async { Ok(receiver.more_ahead().await) }).await.ok().flatten();
         match came {
             Some(true) => {}
-            // What ends with its peer's connection is whole then; what else ends too early is found again when it is moved.
+            // A body that ends with its peer's connection is whole then; any other that ends too early is found again when it
+            // is moved.
             Some(false) if receiver.ends_with_connection() && receiver.broken().is_none() => return Some(bytes),
             _ => return None,
         }
@@ -199,7 +201,7 @@ pub(super) async fn whole(receiver: &mut Receiver<'_>, least: u64) -> Option<u64
 
 /// After how long without a byte a peer pauses.
 enum Pause<'a> {
-    /// Nothing waits for what it may send.
+    /// No output waits for more bytes.
     Never,
     /// Soon.
     Brief(&'a Timer),
@@ -208,7 +210,8 @@ enum Pause<'a> {
 }
 
 impl<'a> Pause<'a> {
-    /// Patience is had where the body has a length, or so much of it came without a pause that what is left is probably on its way, too.
+    /// Patience applies where the body has a length, or so much of it came without a pause that the rest is probably on its
+    /// way, too.
     fn of(receiver: &Receiver<'a>, coder: Option<&Compressor>, waits: bool, patience: &'a mut Patience) -> Pause<'a> {
         let collected = coder.filter(|coder| coder.is_collecting()).map_or(0, |coder| coder.bytes_in());
         let is_due = receiver.known_bytes().is_some() || collected >= MUCH;
@@ -219,7 +222,7 @@ impl<'a> Pause<'a> {
         }
     }
 
-    /// What comes, unless there is a pause before.
+    /// The next bytes, unless there is a pause before.
     async fn or<T>(self, more: impl Future<Output = Result<T, Broken>>) -> Result<Option<T>, Broke> {
         let more = match self {
             Pause::Never => Some(more.await),
@@ -227,7 +230,7 @@ impl<'a> Pause<'a> {
             Pause::Patient(patience) => {
                 let (begun, most) = (Instant::now(), patience.left.min(PATIENCE));
                 let more = tokio::time::timeout(most, more).await.ok();
-                // What is beyond that was this worker's own delay.
+                // Time beyond that was this worker's own delay.
                 patience.left -= begun.elapsed().min(most);
                 more
             }
@@ -236,7 +239,7 @@ impl<'a> Pause<'a> {
     }
 }
 
-/// What is left of the patience with a peer whose bytes are held.
+/// The rest of the patience with a peer whose bytes are held.
 pub(super) struct Patience {
     left: Duration,
     /// Bytes that it has sent.
@@ -259,18 +262,18 @@ impl Patience {
     }
 }
 
-/// The same as a pause for a body whose length was told, and for one of which [`MUCH`] is collected. Its sender has all of it, or nearly,
-/// and nobody waits for a part of it; what comes whole costs less and comes out smaller.
+/// The limit of a pause for a body with a known length, and for one of which [`MUCH`] is collected. Its sender has all of it,
+/// or nearly, and no task waits for a part of it; a body that comes whole costs less and comes out smaller.
 const PATIENCE: Duration = Duration::from_millis(3);
 
 /// So long is waited altogether, or a body that trickles in would be held until all of it is there: for a peer that does not earn it back
 /// by sending [`MUCH`] in each [`PATIENCE`], some 40 Mbit/s.
 const ALL_PATIENCE: Duration = Duration::from_millis(20);
 
-/// An event of a stream is shorter, and so is, mostly, what a server sends of a page while it computes the rest.
+/// An event of a stream is shorter, and so is, mostly, the part of a page that a server sends while it computes the rest.
 const MUCH: u64 = 16 << 10;
 
-/// Does the coder's work, or waits for it where it is done elsewhere, and hands on what has come out.
+/// Does the coder's work, or waits for it where it is done elsewhere, and hands on its output.
 pub(super) async fn settle(
     coder: &mut Compressor,
     step: Step,
@@ -288,8 +291,9 @@ pub(super) async fn settle(
     sent
 }
 
-/// Waits until a peer has taken something. Where what has come is coded, its buffer goes at once. While the peer takes nothing for long, the coder does
-/// without a state, and what waits to be coded has as small a buffer as holds it.
+/// Waits until a peer has taken some bytes. Where the received bytes are coded, their buffer goes at once. While the peer
+/// takes nothing for long, the coder does without a state, and bytes that wait to be coded have as small a buffer as holds
+/// them.
 async fn outwait(
     coder: &mut Compressor,
     receiver: &mut Receiver<'_>,
@@ -314,10 +318,10 @@ async fn outwait(
     Box::pin(outwaited).await
 }
 
-/// A receiver that takes this long for a piece is slow: below some 20 KB/s. What follows a rest comes out a little larger.
+/// A receiver that takes this long for a piece is slow: below some 20 KB/s. Output after a rest is a little larger.
 const REST_AFTER: Duration = Duration::from_secs(1);
 
-/// Ends the body: hands on what comes out of the coder last, and the trailers.
+/// Ends the body: hands on the last output of the coder, and the trailers.
 pub(super) async fn finish(
     coder: &mut Compressor,
     receiver: &mut Receiver<'_>,
@@ -340,7 +344,7 @@ pub(super) async fn finish(
     sent
 }
 
-/// What has come out of the coder, once its work is done.
+/// The output of the coder, once its work is done.
 async fn output(coder: &mut Compressor, mut step: Step, receiver: &mut Receiver<'_>, sender: &Sender<'_>) -> Result<Output, Broke> {
     let mut is_long = false;
     loop {
@@ -355,7 +359,7 @@ async fn output(coder: &mut Compressor, mut step: Step, receiver: &mut Receiver<
                 is_long = true;
             }
             Step::Away(job) => {
-                // The job has what has come.
+                // The job has the bytes that have come.
                 receiver.release_if_empty();
                 // Boxed, so that bodies that are coded in place do not carry the room for it.
                 let finished = Box::pin(wanted(job, receiver, sender)).await?;
@@ -366,8 +370,9 @@ async fn output(coder: &mut Compressor, mut step: Step, receiver: &mut Receiver<
     }
 }
 
-/// Waits for work that is done elsewhere, or for its turn, for as long as somebody waits for what comes of it: a client, or a peer, whose connection is
-/// [gone](crate::exchange::Sender::gone) has its job cancelled. One that has closed its own half only still listens.
+/// Waits for work that is done elsewhere, or for its turn, for as long as its output is wanted: a client, or a peer, whose
+/// connection is [gone](crate::exchange::Sender::gone) has its job cancelled. A peer that has closed its own half only still
+/// listens.
 async fn wanted<W: Future + Unpin>(mut work: W, receiver: &Receiver<'_>, sender: &Sender<'_>) -> Result<W::Output, Broke> {
     let (mut taker, mut giver) = (pin!(sender.gone()), pin!(receiver.gone()));
     poll_fn(|cx| {
@@ -385,7 +390,7 @@ async fn wanted<W: Future + Unpin>(mut work: W, receiver: &Receiver<'_>, sender:
     .await
 }
 
-/// Sends what a coder has made, through the filters behind it.
+/// Sends a coder's output, through the filters after it.
 async fn in_pieces(mut output: &[u8], sender: &mut Sender<'_>, passage: &mut Option<Passage>) -> Result<(), Broke> {
     while !output.is_empty() {
         let n = admitted(passage, Reach::Only(Side::Behind), output, sender).await?;

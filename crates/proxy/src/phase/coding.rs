@@ -1,4 +1,5 @@
-//! How a response's body is compressed, beside what policy decides: under which conditions, by whom, and remembered where.
+//! Compression of a response's body, beside the decisions of the policy: its conditions, the coder, and the memory of
+//! results.
 
 use crate::exchange::Receiver;
 use crate::figures::CountedCoder;
@@ -22,7 +23,8 @@ pub fn body(fields: &Fields) -> Body {
     if policy::is_coded(fields) { Body::Coded } else { Body::Plain }
 }
 
-/// Whether the stream's 206 may be a part of what is coded here for some clients, or of what is decoded for this one.
+/// Whether the stream's 206 may be a part of a representation that is coded here for some clients, or decoded for this
+/// client.
 pub fn is_part_of_ours(stream: &Stream, reply: &Reply<'_>) -> bool {
     let session = &stream.facts.session;
     let backend = stream.facts.backend();
@@ -35,8 +37,8 @@ pub fn is_part_of_ours(stream: &Stream, reply: &Reply<'_>) -> bool {
         })
 }
 
-/// Whether the conditions on responses hold, all of them (`compression if`). A part stands for the 200 of its resource, whose head may say
-/// something else: of a 206 what looks at the response is in doubt, and lets the condition hold.
+/// Whether the conditions on responses hold, all of them (`compression if`). A part stands for the 200 of its resource, whose
+/// head may differ: for a 206, a condition on the response is in doubt, and holds.
 pub fn allows_response(stream: &Stream) -> bool {
     let is_part = stream.response.status == 206;
     let holds = |condition: &Condition| match is_part {
@@ -110,7 +112,7 @@ pub fn coder(
     CountedCoder::new(coder, &stream.facts.figures)
 }
 
-/// How the body is remembered, or why it is not.
+/// The handle of the memory for the body, or the reason why there is none.
 fn remembrance(
     plan: Plan,
     private: bool,

@@ -1,10 +1,11 @@
-//! Bodies that are decoded: what is decided, and the way through decoders, and behind them through a coder where both were asked for.
+//! Bodies that are decoded: the decision, and the way through decoders, and after them through a coder where both were asked
+//! for.
 //!
 //! ```text
-//! Receiver -> decoders -> filters (before the coder -> coder -> behind it) -> Sender
+//! Receiver -> decoders -> filters (before the coder -> coder -> after it) -> Sender
 //! ```
 //!
-//! Both directions go this way. Who asks for nothing to be decoded passes it by at one look at an `Option`.
+//! Both directions go this way. Without decoding it costs a look at an `Option`.
 
 use crate::exchange::{Part, Receiver, Sender};
 use crate::figures::{CountedDecoder, Figures};
@@ -23,7 +24,7 @@ use terse_compress::decode::{Ask, Decision, Decompressor, Fault, Limits, Plan, R
 use terse_compress::{Compressor, Effective, Offer};
 use terse_message::{BodyLength, Cause, Phase, Who};
 
-/// How a request's body is decoded.
+/// Plan of the decoding of a request's body.
 #[derive(Clone, Copy, Debug)]
 pub struct DecodePlan {
     plan: Plan,
@@ -119,7 +120,7 @@ pub async fn upload(
     result
 }
 
-/// Moves a body through a decoder, and a coder if there is one. All that can be decoded of what was sent before a pause reaches the
+/// Moves a body through a decoder, and a coder if there is one. All bytes before a pause that can be decoded reach the
 /// receiver.
 pub async fn pass(
     receiver: &mut Receiver<'_>,
@@ -128,9 +129,10 @@ pub async fn pass(
     mut coder: Option<&mut Compressor>,
     mut passage: Option<Passage>,
 ) -> Result<(), Broke> {
-    // What may be a bomb is held until it is known not to be one, and its head with it: as long as the sender does not pause.
+    // Output that may be a bomb is held until it is known not to be one, and its head with it: as long as the sender does not
+    // pause.
     let mut holds = true;
-    // Whether more is to come out of what was taken.
+    // Whether the taken bytes have more output.
     let mut drains = false;
     let mut patience = Patience::default();
     loop {
@@ -181,7 +183,7 @@ pub async fn pass(
     }
 }
 
-/// Hands on what has come out.
+/// Hands on the output.
 async fn deliver(
     decoder: &mut Decompressor,
     mut coder: Option<&mut Compressor>,
@@ -211,7 +213,7 @@ async fn deliver(
     Ok(())
 }
 
-/// What a body that could not be decoded means: a bomb, an error of its sender, or no memory.
+/// Meaning of a body that could not be decoded: a bomb, an error of its sender, or no memory.
 pub fn undecodable(fault: Fault, phase: Phase) -> Failure {
     let (who, cause) = match fault {
         Fault::Ratio | Fault::Size => (Who::Proxy, Cause::Inflated),
@@ -221,7 +223,7 @@ pub fn undecodable(fault: Fault, phase: Phase) -> Failure {
     Failure::late(who, phase, cause)
 }
 
-/// What comes out of a decoder for a byte that goes in, mostly.
+/// Usual number of a decoder's output bytes for each input byte.
 const USUAL_RATIO: usize = 4;
 
 /// The outcome of a body that is on its way.

@@ -25,15 +25,15 @@ pub fn stream(stream: &mut Stream) {
     count(stream);
     stream.facts.count_tracked_bytes();
     if is_unread {
-        // As in HAProxy's logs, which know of no bytes where there was no request.
+        // As in HAProxy's logs, which show no bytes where there was no request.
         stream.facts.figures.bytes_out.set(0);
     }
     record::end(stream);
     stream.facts.end_tracks();
 }
 
-/// A connection without a byte of a request: closed by its client, or too slow. Answered, counted and logged as half a request is,
-/// unless `option http-ignore-probes` says otherwise.
+/// Ends a connection without a byte of a request: closed by its client, or too slow. Answered, counted and logged as half a
+/// request is, unless `option http-ignore-probes` is set.
 pub async fn silent(client: &mut Client<'_>, session: &Rc<Session>, who: Who) {
     if session.frontend().options.ignore_probes {
         return;
@@ -47,7 +47,7 @@ pub async fn silent(client: &mut Client<'_>, session: &Rc<Session>, who: Who) {
     self::stream(&mut stream);
 }
 
-/// The status of a client that left before its request was there, as in HAProxy: what it would have been told.
+/// The status of a client that left before its request was there, as in HAProxy: that of the response it would have got.
 fn unread(facts: &mut Facts) {
     facts.times.end.get_or_insert_with(clock::now);
     if facts.status == 0 && facts.abort.is_some_and(|abort| abort.who == Who::Client) {
@@ -62,7 +62,7 @@ fn count(stream: &Stream) {
     let back = facts.backend().map(|backend| backend.tally.of(worker.index));
     let is_http = facts.frontend().mode == Mode::Http;
     front.requests.add(1);
-    // What a meter has counted on the way may be more than in the end belongs to the stream: sums wrap, and come out right.
+    // A meter's count may be more than in the end belongs to the stream: sums wrap, and come out right.
     let figures = &*facts.figures;
     let bytes_in = figures.bytes_in.get().wrapping_sub(figures.metered.0.get());
     let bytes_out = figures.bytes_out.get().wrapping_sub(figures.metered.1.get());
@@ -71,7 +71,7 @@ fn count(stream: &Stream) {
         counters.bytes_out.add(bytes_out);
         counters.bytes_to_server.add(figures.bytes_to_server.get());
         counters.bytes_from_server.add(figures.bytes_from_server.get());
-        // What ended without a response is one of the others, as in HAProxy.
+        // A stream that ended without a response counts among the others, as in HAProxy.
         if facts.status > 0 || is_http {
             counters.response(facts.status);
         }
@@ -115,7 +115,7 @@ fn count(stream: &Stream) {
         if facts.times.connected.is_some() && facts.server_reused {
             server.counters.bump(Count::Reuses);
         }
-        // What was no answer is an error, and no request, as in HAProxy.
+        // A missing answer is an error, and no request, as in HAProxy.
         if facts.server_status > 0 {
             server.counters.bump(Count::Requests);
             server.counters.bump_status(facts.server_status);
@@ -161,7 +161,7 @@ fn count_abort_of_server(server: &Server, facts: &Facts, abort: Abort) {
     }
 }
 
-/// What of a stream's time went by in queues, while the server was connected to, until it responded, and in all.
+/// A stream's time in queues, until the server was connected, until its response, and in all, in milliseconds.
 fn spans_ms(times: &Times) -> [u64; 4] {
     let span = |from, to| u64::try_from(Times::between(from, to)).unwrap_or(0);
     let began = Some(times.start);
@@ -173,7 +173,7 @@ fn spans_ms(times: &Times) -> [u64; 4] {
     ]
 }
 
-/// What a stream that ended early is counted as.
+/// The counter for a stream that ended early.
 enum Failure {
     /// The request was malformed, too large, too slow, or broke off.
     Request,
@@ -187,8 +187,8 @@ enum Failure {
     Response,
 }
 
-/// Counts a stream that ends early where it tracks: a head that could not be read as a request, and as an error unless its client was
-/// only slow or asked for what is not there; what its server is to blame for as a failure.
+/// Counts a stream that ends early in its tracked entries: a head that could not be read as a request, and as an error unless
+/// its client was only slow or the status is 501; a failure of its server as a failure.
 pub fn blame(stream: &Stream, abort: Abort) {
     match failure(&stream.facts, abort) {
         Some(Failure::Request) if stream.facts.version.is_none() => {
@@ -214,7 +214,7 @@ fn failure(facts: &Facts, abort: Abort) -> Option<Failure> {
     match abort {
         Abort { who: Who::Client | Who::ClientTimeout, phase: Phase::Request, .. } => Some(Failure::Request),
         Abort { who: Who::Proxy, phase: Phase::Request, cause: Cause::Malformed | Cause::TooLarge } => Some(Failure::Request),
-        // Whoever leaves before there is a server breaks nothing off.
+        // A client that leaves before there is a server breaks nothing off.
         Abort { who: Who::Client | Who::ClientTimeout, phase: Phase::Queue | Phase::Connect, .. } => None,
         Abort { who: Who::Client | Who::ClientTimeout, .. } => Some(Failure::Client),
         Abort { who: Who::Local, .. } => None,

@@ -1,4 +1,4 @@
-//! Whose address a server sees in the place of this machine's: `source ... usesrc`.
+//! Source address that a server sees in the place of this machine's: `source ... usesrc`.
 
 use crate::stream::Stream;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use terse_balance::settings::Guise;
 use terse_message::list;
 use terse_sample::cast;
 
-/// The address; none where the request does not say.
+/// The address; `None` where the request does not give it.
 #[cold]
 pub fn of(guise: &Guise, stream: &Stream) -> Option<SocketAddr> {
     let client = stream.facts.client;

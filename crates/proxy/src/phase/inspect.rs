@@ -1,18 +1,19 @@
-//! `tcp-request content`, `tcp-response content`: rules on what has come so far, and on more of it where they ask for more.
+//! `tcp-request content`, `tcp-response content`: rules on the bytes that have come so far, and on more of them where they
+//! ask for more.
 //!
 //! ```text
 //!        +-------> rules run over the bytes that are there -----> they have decided: pass, drop, switch to HTTP
 //!        |                        |
-//!        |                        | one of them cannot tell yet
+//!        |                        | a rule cannot decide yet
 //!        |                        v
 //!        +-- bytes have come -- wait -- the delay is over, the sender has closed, or the buffer is full:
-//!        |                              what is there is all
+//!        |                              the bytes at hand are all
 //!        +----------------------------------+
 //! ```
 //!
-//! A condition that cannot tell yet sends the evaluation back to the first rule: what rules before it have taken of the bytes, a
-//! variable for one, may be there now. An action that waits (`track-sc0`, `capture`) is where they go on, and so is what follows a name
-//! that was looked up.
+//! A condition that cannot be decided yet sends the evaluation back to the first rule: values that rules before it have taken
+//! of the bytes, a variable for example, may be there now. After an action that waits (`track-sc0`, `capture`) the evaluation
+//! goes on at that action, and after the lookup of a name likewise.
 
 use crate::exchange::{Client, Receiver};
 use crate::inspection::{BYTES, Side, lend};
@@ -27,13 +28,13 @@ use std::time::{Duration, Instant};
 use terse_message::Version;
 use terse_sample::Needs;
 
-/// What rules on bytes have decided.
+/// Decision of rules on bytes.
 pub enum Decision {
     /// It goes on.
     Pass,
     /// The connection is closed.
     Drop,
-    /// The server's connection is closed; what it has sent so far is passed on.
+    /// The server's connection is closed; the bytes that it has sent so far are passed on.
     Close,
     /// The connection carries HTTP.
     Http,
@@ -91,7 +92,7 @@ async fn played(stream: &mut Stream, flow: Flow, delay: &mut Delay) -> Flow {
     }
 }
 
-/// What a flow means.
+/// The decision that a flow means.
 fn decision(flow: Flow) -> Decision {
     match flow {
         Flow::Next | Flow::Stop | Flow::More | Flow::Stored(_) | Flow::Wait(_) | Flow::Work(_) | Flow::Play(_) => Decision::Pass,
@@ -126,7 +127,7 @@ impl Delay {
         }
     }
 
-    /// Waits for something, but no longer than the delay, if there is one.
+    /// Waits for a future, but no longer than the delay, if there is one.
     async fn limit<T>(&mut self, awaited: impl Future<Output = T>) -> Option<T> {
         let Some(length) = self.length else { return Some(awaited.await) };
         let end = *self.end.get_or_insert_with(|| clock::now() + length);
@@ -136,7 +137,7 @@ impl Delay {
     }
 }
 
-/// In mode tcp, rules may still ask what a request says: it is read where it lies, and nothing is done to it.
+/// Parses the request in mode tcp for rules that refer to it: it is read where it lies, and not changed.
 fn sniff(stream: &mut Stream) {
     let Some(inspection) = stream.facts.inspection.as_deref() else { return };
     if !stream.request.is_empty() {

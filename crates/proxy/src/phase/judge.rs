@@ -20,7 +20,7 @@ use std::sync::Arc;
 use terse_message::{Abort, Cause, Phase, Who};
 use terse_sample::Needs;
 
-/// What a rule has decided.
+/// Decision of a rule.
 pub enum Verdict {
     /// The client gets this.
     Answer(Box<Answer>),
@@ -34,13 +34,13 @@ pub enum Verdict {
     Stored(Box<Hit>),
     /// The connection closes.
     Drop,
-    /// The client gets what this says, once the request's body is there.
+    /// The client gets this service's response, once the request's body is there.
     Serve(Arc<dyn Service>),
-    /// The client gets what this answers.
+    /// The client gets this applet's response.
     Perform(Arc<dyn Applet>),
 }
 
-/// `monitor-uri`: the answer, when the request is one to it. Such a request is neither logged nor forwarded.
+/// `monitor-uri`: the answer, when the request asks for it. Such a request is neither logged nor forwarded.
 #[inline]
 pub fn monitor(stream: &mut Stream) -> Option<Answer> {
     stream.facts.frontend().monitor_uri.as_ref()?;
@@ -79,7 +79,7 @@ pub fn session(session: &Rc<Session>, socket: &SockRef<'_>) -> bool {
     accepts(session, socket, &session.frontend().tcp.session, |counters| &counters.denied_sessions)
 }
 
-/// Rules from before there is a stream get one of their own; what they leave in the session stays.
+/// Rules from before there is a stream get a stream of their own; their changes of the session stay.
 fn accepts(session: &Rc<Session>, socket: &SockRef<'_>, rules: &[Arc<Rule>], denied: fn(&Counters) -> &Counter) -> bool {
     if rules.is_empty() {
         return true;
@@ -94,7 +94,7 @@ fn accepts(session: &Rc<Session>, socket: &SockRef<'_>, rules: &[Arc<Rule>], den
     accepted
 }
 
-/// Applies to the client's connection what rules have said of its packets.
+/// Applies the rules' changes of the packets to the client's connection.
 pub fn mark(stream: &mut Stream, socket: &SockRef<'_>) {
     if let Some(changes) = stream.facts.changed_mut() {
         std::mem::take(&mut changes.client_packets).apply(socket, stream.facts.session.local.get());
@@ -110,7 +110,7 @@ pub async fn content(client: &mut Client<'_>, stream: &mut Stream, tcp: &TcpRule
     mark(stream, &client.socket());
     match decision {
         Decision::Pass | Decision::Http => None,
-        // Where a service takes over is refused in mode http, and where bytes have turned out to be HTTP it comes too late.
+        // A service's takeover is refused in mode http, and where bytes have turned out to be HTTP it comes too late.
         Decision::Drop | Decision::Close | Decision::Perform(_) => Some(Verdict::Drop),
     }
 }
@@ -181,7 +181,7 @@ async fn run(client: &mut Client<'_>, stream: &mut Stream, rules: &[Arc<Rule>], 
     }
 }
 
-/// Does what rules want done before the request goes on: marks on packets, a 103 response ahead.
+/// Carries out the rules' work before the request goes on: marks on packets, a 103 response ahead.
 async fn ahead(client: &mut Client<'_>, stream: &mut Stream) -> Result<(), Abort> {
     mark(stream, &client.socket());
     match stream.facts.changed_mut().and_then(|changes| changes.hints.take()) {
@@ -190,7 +190,7 @@ async fn ahead(client: &mut Client<'_>, stream: &mut Stream) -> Result<(), Abort
     }
 }
 
-/// Waits for the handshake of a client whose request came ahead of it.
+/// Waits for the handshake of a client whose request came as early data.
 async fn settled(client: &mut Client<'_>, stream: &Stream) -> Result<(), Abort> {
     let timeouts = &stream.facts.session.frontend().timeouts;
     client.settled(timeouts.client_handshake.or(timeouts.client)).await.map_err(|failure| match failure.cause {

@@ -1,4 +1,4 @@
-//! A stream of a server's connection of HTTP/2 for a request: of one that is there, or of one that is made.
+//! A stream of a server's connection of HTTP/2 for a request: of an existing connection, or of a new one.
 
 use crate::connection::upstream;
 use crate::exchange::Client;
@@ -18,15 +18,15 @@ use terse_balance::settings::WebSocket;
 use terse_message::Protocol;
 use terse_tls::{Request, Secured};
 
-/// What a request gets of a server that may speak HTTP/2.
+/// Result of a request's wish for a stream of a server that may speak HTTP/2.
 pub enum Got {
     /// A stream.
     Stream(Leased),
     /// Nothing: the server speaks HTTP/1, and a connection is made as to any other.
     NotShared,
-    /// What waiting for a connection has come to, other than a stream.
+    /// Outcome of the wait for a connection, other than a stream.
     Made {
-        /// A connection of HTTP/1, or why there is none.
+        /// A connection of HTTP/1, or the reason why there is none.
         connected: Waited<io::Result<Box<ServerConnection>>>,
         /// Whether a failure counts against the server by this request.
         counts: bool,
@@ -40,8 +40,8 @@ impl Got {
     const CLOSED: Got = Got::Made { connected: Waited::Closed, counts: false };
 }
 
-/// Whether requests such as this go to the server over HTTP/2, if it speaks that. One that asks for another protocol goes over HTTP/1, where
-/// `ws` or ALPN lets it.
+/// Whether requests such as this go to the server over HTTP/2, if it speaks that. A request for another protocol goes over
+/// HTTP/1, where `ws` or ALPN allows it.
 pub fn may_share(server: &Server, upgrades: bool) -> bool {
     let settings = server.settings();
     (settings.protocol.is_some() || server.is_secure())
@@ -54,7 +54,7 @@ pub fn may_share(server: &Server, upgrades: bool) -> bool {
         }
 }
 
-/// What is wanted of a server, of which backend.
+/// A request's wish for a connection to a server.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
     /// The backend.
@@ -67,7 +67,7 @@ pub struct Ask<'a> {
     pub upgrades: bool,
 }
 
-/// A stream of a connection that is there; nothing where one has to be made, or waited for.
+/// A stream of an existing connection; `None` where a connection has to be made, or waited for.
 pub fn at_once(stream: &Stream, ask: &Ask<'_>) -> Option<Leased> {
     let worker = &stream.facts.session.worker;
     let carrier =
@@ -118,7 +118,7 @@ pub async fn stream(client: &mut Client<'_>, watches: Option<Watch<'_>>, stream:
     }
 }
 
-/// Waits for what a server says of itself, where a request depends on that (RFC 8441 section 3).
+/// Waits for the server's SETTINGS, where a request depends on them (RFC 8441 section 3).
 async fn known(
     client: &mut Client<'_>,
     watches: Option<Watch<'_>>,
@@ -215,7 +215,7 @@ impl Order {
     }
 }
 
-/// The time to connect where no time-out says one: connections are made in turn, and must not be waited for without an end.
+/// The connect timeout where none is set: connections are made in turn, and must not be waited for without an end.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// However the making ends, no request waits for it.
@@ -234,7 +234,7 @@ impl Drop for Guard<'_> {
     }
 }
 
-/// Whether a connection speaks HTTP/2: by `proto`, or by what ALPN came to.
+/// Whether a connection speaks HTTP/2: by `proto`, or by the result of ALPN.
 fn speaks_http2(server: &Server, tls: Option<&Secured>) -> bool {
     match server.settings().protocol {
         Some(protocol) => protocol == Protocol::Http2,

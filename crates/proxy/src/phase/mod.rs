@@ -1,4 +1,4 @@
-//! A request's way, one phase a file; [`serve`] has their order.
+//! The phases of a request, one in each file; [`serve`] has their order.
 //!
 //! **Invariant:** phases know [`crate::exchange`] and messages, no version of HTTP, no socket and no buffer (`tests.rs` looks).
 

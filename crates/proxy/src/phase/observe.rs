@@ -1,4 +1,4 @@
-//! What requests say of a server's health (`observe`): told to its farm, in HAProxy's words.
+//! Evidence of a server's health from requests (`observe`): reported to its farm, in HAProxy's words.
 
 use crate::io::clock;
 use crate::phase::retry::FailureKind;
@@ -15,7 +15,7 @@ use terse_message::Cause;
 pub fn connection(backend: &Backend, server: &Arc<Server>, problem: Option<&str>) {
     match server.settings().observe.layer {
         None => {}
-        // That a server takes connections says nothing of what it answers.
+        // A server that takes connections proves nothing about its responses.
         Some(ObservedLayer::Responses) if problem.is_none() => {}
         Some(_) => backend.farm.observe(server, problem, clock::now()),
     }

@@ -1,4 +1,4 @@
-//! A service that a program has registered answers, as a server would whose connection ends in this process.
+//! A service that a program has registered responds, as a server would whose connection ends in this process.
 
 use crate::exchange::{Client, Ended};
 use crate::io::clock;
@@ -15,12 +15,12 @@ use terse_balance::exhaustion::{EXHAUSTION, Purpose};
 use terse_message::{Abort, Cause, Phase, Who};
 use tokio::net::UnixStream;
 
-/// Has the service answer, to the end of what it does.
+/// Has the service respond, to the end of its work.
 pub async fn run(client: &mut Client<'_>, stream: &mut Stream, service: Arc<dyn Applet>) -> Result<Ended, Abort> {
     let mut connection = enter(stream, service).await?;
     let mut exchange = prepare::request(client, stream, Bound::default());
     let result = transfer::run(client, &mut connection, stream, &mut exchange).await;
-    // A service that is not done with its answer has nobody left to give it to.
+    // A service that is not done with its response has no receiver for it any more.
     drop(connection);
     if result.is_ok() {
         poll_fn(|cx| script::poll(stream, cx)).await;
@@ -75,7 +75,7 @@ async fn enter(stream: &mut Stream, service: Arc<dyn Applet>) -> Result<ServerCo
     Ok(connection(near, stream))
 }
 
-/// What logs show of a stream that a service has served.
+/// Termination state in logs of a stream that a service has served.
 const ANSWERED: Abort = Abort::new(Who::Local, Phase::Request, Cause::Denied);
 
 fn connection(io: UnixStream, stream: &Stream) -> ServerConnection {

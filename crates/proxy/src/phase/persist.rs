@@ -1,5 +1,5 @@
-//! What a backend's lines say about the server of a request, around the cookie: `force-persist`, `ignore-persist`, `use-server` and
-//! `persist rdp-cookie` before it, `stick` behind it.
+//! A backend's lines on the server of a request, around the cookie: `force-persist`, `ignore-persist`, `use-server` and
+//! `persist rdp-cookie` before it, `stick` after it.
 
 use crate::exchange::Client;
 use crate::inspection::lend_if;
@@ -7,10 +7,10 @@ use crate::phase::prepare::Exchange;
 use crate::stick::{self, Persistence};
 use crate::stream::Stream;
 
-/// What is known before the cookie is looked at.
+/// Result of the lines before the cookie.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Bound {
-    /// How far persistence counts.
+    /// The effect of persistence.
     pub persistence: Persistence,
     /// The server that a `use-server` line or an RDP client's token names, by index.
     pub server: Option<usize>,
@@ -28,7 +28,7 @@ pub fn before(client: &mut Client<'_>, stream: &mut Stream) -> Bound {
     })
 }
 
-/// Asks the lines that come behind it.
+/// Evaluates the lines that come after it.
 pub fn behind(client: &mut Client<'_>, stream: &mut Stream, exchange: &mut Exchange) {
     let Some(backend) = stream.facts.backend.clone() else { return };
     let Some(sticking) = &backend.sticking else { return };

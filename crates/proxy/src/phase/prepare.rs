@@ -1,4 +1,4 @@
-//! Preparing a request for the server: what ends at this hop goes, what the configuration adds comes.
+//! Preparing a request for the server: fields of this hop go, fields of the configuration come.
 
 use crate::exchange::Client;
 use crate::exchange::replay::Recording;
@@ -24,39 +24,40 @@ use terse_tls::Secured;
 pub struct Exchange {
     /// Whether bytes of the body have been taken from the client's connection.
     pub body_begun: bool,
-    /// What was sent of the body in the attempt that failed.
+    /// The bytes of the body that were sent in the attempt that failed.
     pub recording: Option<Recording>,
-    /// Whether the client's connection may go on behind the response.
+    /// Whether the client's connection may go on after the response.
     pub keep_client: bool,
     /// Whether the client asks for another protocol.
     pub upgrade: bool,
-    /// How connections go on.
+    /// Continuation of the connections.
     pub mode: ConnectionMode,
-    /// What the client would take, when compression is configured.
+    /// The codings that the client would take, when compression is configured.
     pub offer: Option<Offer>,
-    /// What of its response may have to be decoded, when that is asked for.
+    /// The parts of its response that may have to be decoded, when that is asked for.
     pub ask: Option<Box<Ask>>,
-    /// Whether a part that comes may be joined with what its client was sent coded here, or decoded: then the whole is asked for.
+    /// Whether a part that comes may be joined with bytes that its client got coded here, or decoded: then the whole is asked
+    /// for.
     pub joins: bool,
-    /// How the request's body is decoded, once that is decided.
+    /// Plan of the decoding of the request's body, once that is decided.
     pub decode: Option<Box<DecodePlan>>,
-    /// What the persistence cookie said, and other lines about the server of a request.
+    /// Content of the persistence cookie, and other lines on the server of a request.
     pub affinity: Affinity,
-    /// How far persistence counts.
+    /// The effect of persistence.
     pub persistence: Persistence,
-    /// How the request's body is compressed, once that is decided.
+    /// Plan of the compression of the request's body, once that is decided.
     pub code: Option<CodePlan>,
-    /// What the algorithm hashes, where that is an expression.
+    /// Key of the balancing algorithm's hash, where that is an expression.
     pub hash_key: Option<Box<[u8]>>,
     /// Attempts that failed.
     pub failures: u32,
-    /// How often a server has refused it over HTTP/2.
+    /// Number of refusals by a server over HTTP/2.
     pub refusals: u8,
-    /// Whether the attempt goes to the server of the one before it: there is none before the first one, and none after a redispatch.
+    /// Whether the attempt goes to the server of the attempt before: false for the first attempt, and after a redispatch.
     pub holds_on: bool,
-    /// It has failed behind the connecting, and is tried again.
+    /// It has failed after the connecting, and is tried again.
     pub retries: bool,
-    /// Whether it goes behind the handshake with its server, and not as early data.
+    /// Whether it goes after the handshake with its server, and not as early data.
     pub waits: bool,
     /// Servers that they failed on.
     pub failed: SmallVec<[usize; 4]>,
@@ -81,12 +82,12 @@ pub fn request(client: &mut Client<'_>, stream: &mut Stream, bound: Bound) -> Ex
     let mode = connection_mode(frontend, backend);
     let request = &mut stream.request;
     let mut persistence = stream.facts.persistence.after_rules(&mut request.fields);
-    // What a rule says of the connection is said of the server's.
+    // A rule's change of the connection is a change of the server's.
     let server_mode =
         if mode == ConnectionMode::KeepAlive && says_close(&request.fields) { ConnectionMode::ServerClose } else { mode };
     persistence.strip(&mut request.fields);
     if request.method() == b"CONNECT" {
-        // Rules may have made it of a request with a body: that stays with the client's connection.
+        // Rules may have changed a request with a body to this method: the body stays with the client's connection.
         unframe(&mut request.fields);
         request.must_close |= request.body != BodyLength::None;
         request.body = BodyLength::None;
@@ -140,7 +141,7 @@ pub fn request(client: &mut Client<'_>, stream: &mut Stream, bound: Bound) -> Ex
         forwarded.tell(stream);
     }
     if session.tls().is_some_and(Secured::is_early) && stream.request.fields.get(b"early-data").is_none() {
-        // RFC 8470 section 5.1: whoever takes the request knows that somebody may be sending it again.
+        // RFC 8470 section 5.1: a server that takes the request knows that it may be a replay.
         stream.request.fields.push(b"Early-Data", b"1");
     }
     if frontend.options.traces {
@@ -227,7 +228,7 @@ pub fn bytes(bound: Bound) -> Exchange {
     }
 }
 
-/// What frontend and backend say about compression together.
+/// The compression settings of frontend and backend together.
 pub fn compression<'a>(
     frontend: &'a Frontend,
     backend: Option<&'a Backend>,
@@ -236,12 +237,12 @@ pub fn compression<'a>(
     Effective::new(frontend.compression.as_deref(), backend.and_then(|b| b.compression.as_deref()), process)
 }
 
-/// What frontend and backend say about decoding together.
+/// The decompression settings of frontend and backend together.
 pub fn decompression<'a>(frontend: &'a Frontend, backend: Option<&'a Backend>) -> decode::Effective<'a> {
     decode::Effective::new(frontend.decompression.as_deref(), backend.and_then(|b| b.decompression.as_deref()))
 }
 
-/// The stricter of what both say; a backend's word counts where the frontend has none.
+/// The stricter mode of both; a backend's mode counts where the frontend has none.
 pub fn connection_mode(frontend: &Frontend, backend: Option<&Backend>) -> ConnectionMode {
     let back = backend.and_then(|b| b.options.connection);
     let rank = |mode| match mode {
@@ -252,8 +253,8 @@ pub fn connection_mode(frontend: &Frontend, backend: Option<&Backend>) -> Connec
     [frontend.options.connection, back].into_iter().flatten().max_by_key(|m| rank(*m)).unwrap_or_default()
 }
 
-/// Tells an address to the server. The backend's field counts before the frontend's. What either excepts is not told, and a field
-/// that is there stops only those who all say `if-none`.
+/// Adds an address for the server. The backend's field counts before the frontend's. An address that either excepts is not
+/// added, and a field that is there stops only if all rules have `if-none`.
 fn forwarded_for(rules: [Option<&ForwardedFor>; 2], address: IpAddr, fields: &mut Fields) {
     let Some(first) = rules.into_iter().flatten().next() else { return };
     let mut all = rules.into_iter().flatten();

@@ -76,7 +76,7 @@ pub async fn some_of_body(client: &mut Client<'_>, stream: &mut Stream, wait: Bo
     Ok(())
 }
 
-/// Tells a client that waits for it to send its body; the server is not asked any more (RFC 9110 section 10.1.1).
+/// Sends a client that waits for it a 100 response; the server is not asked any more (RFC 9110 section 10.1.1).
 async fn go_on(client: &mut Client<'_>, stream: &mut Stream) -> Result<(), Abort> {
     stream.request.fields.remove_known(Known::Expect);
     let mut go_on = Response::default();
@@ -103,7 +103,7 @@ fn refuse(client: &Client<'_>, stream: &mut Stream, malformed: Malformed) -> Abo
     Abort::new(Who::Proxy, Phase::Request, cause)
 }
 
-/// What a client's broken request means.
+/// Meaning of a client's broken request.
 pub fn broken(broken: Broken) -> Abort {
     match broken {
         Broken::Closed => Abort::new(Who::Client, Phase::Request, Cause::Closed),

@@ -1,4 +1,4 @@
-//! A stream's lines in the log: at its end, at the steps that the configuration asks for, and when a rule says so.
+//! A stream's lines in the log: at its end, at the steps that the configuration asks for, and when a rule demands it.
 //!
 //! ```text
 //!   accept -> request -> connect -> response -> close        log-steps: any of them
@@ -76,7 +76,7 @@ pub fn step_or_soon(stream: &mut Stream, origin: Origin, mode: Mode) {
 pub fn end(stream: &Stream) {
     let frontend = stream.facts.frontend();
     let settings = &frontend.log.settings;
-    // What a client began and never made a request of is no transaction; over bytes every connection is one.
+    // A client's connection that never made a request is no transaction; over bytes every connection is one.
     let unread = frontend.mode == Mode::Http && stream.facts.version.is_none();
     let is_null = stream.facts.figures.bytes_in.get() == 0 && !stream.facts.has_spoken;
     if is_null && settings.dont_log_null && (unread || frontend.mode != Mode::Http) {
@@ -88,7 +88,7 @@ pub fn end(stream: &Stream) {
     }
 }
 
-/// Logs a stream because a rule says so (`do-log`). `profile` stands before those of the targets.
+/// Logs a stream by a rule (`do-log`). `profile` precedes those of the targets.
 pub fn now(stream: &Stream, origin: Origin, profile: Option<&Profile>) {
     let plan = &stream.facts.frontend().log;
     let level = match stream.facts.log_level {
@@ -143,7 +143,7 @@ fn write(stream: &Stream, plan: &LogPlan, level: Level, origin: Origin, profile:
     worker.give_scratch(line);
 }
 
-/// Whether somebody who looks only at what went wrong wants to see it (`option dontlog-normal`, `option log-separate-errors`).
+/// Whether the stream counts as an error for logs (`option dontlog-normal`, `option log-separate-errors`).
 pub fn is_trouble(facts: &Facts) -> bool {
     let failed = facts.abort.is_some_and(|abort| abort.who != Who::Local);
     failed || facts.status >= 500 || facts.retries > 0 || facts.redispatched

@@ -33,23 +33,23 @@ use terse_message::hop::{is_asked_for, says_close};
 use terse_message::{Abort, BodyLength, Cause, Conformance, Known, Malformed, Persistence, Phase, Response, Version, Who, list};
 use terse_sample::Needs;
 
-/// What the response depends on beside the stream, and what it decides.
+/// Inputs of the response beside the stream, and its decisions.
 pub struct Reply<'a> {
     /// Whether the client's connection may go on.
     pub keep_client: bool,
     /// Whether the client has asked for another protocol.
     pub upgrade: bool,
-    /// How connections go on.
+    /// Continuation of the connections.
     pub mode: ConnectionMode,
-    /// What the client would take.
+    /// The codings that the client would take.
     pub offer: Option<&'a Offer>,
-    /// What may have to be decoded.
+    /// The parts that may have to be decoded.
     pub ask: Option<&'a Ask>,
-    /// Whether a part that comes may be joined with what the client was sent coded here, or decoded.
+    /// Whether a part that comes may be joined with bytes that the client got coded here, or decoded.
     pub joins: bool,
-    /// What the persistence cookie said.
+    /// Content of the persistence cookie.
     pub affinity: &'a Affinity,
-    /// How far the request has come by now.
+    /// Progress of the request by now.
     pub sending: &'a Sending,
     /// Whether the server's connection may carry another request.
     pub server_keeps: bool,
@@ -67,11 +67,11 @@ pub async fn run(
     let session = stream.facts.session.clone();
     let persistence = head(down, sender, stream, reply).await?;
     let sending = reply.sending;
-    // What is not whole is expected to be, unless the server says that it closes.
+    // A request that is not whole is expected to be, unless the server closes.
     reply.keep_client &= sending.whole.get() || sending.goes_on() && persistence.keep_alive;
     invalidate(stream);
     let changes = stream.response.status == 101;
-    // RFC 9110 section 7.8: to nothing but what was asked for.
+    // RFC 9110 section 7.8: only to the protocol that was asked for.
     if changes
         && !(reply.upgrade
             && persistence.upgrade
@@ -100,7 +100,8 @@ pub async fn run(
     {
         stick::learn(stream, &backend);
     }
-    // What rules take from the head is still true of the body, and what they add counts too; a cookie of ours does not.
+    // Fields that rules remove from the head are still true of the body, and fields that they add count too; the proxy's own
+    // cookie does not.
     let is_private = |stream: &Stream| reply.offer.is_some_and(|offer| offer.is_private(&stream.response));
     let mut private = is_private(stream);
     judge(down, sender, stream, &session).await?;
@@ -149,7 +150,7 @@ pub async fn stored(
     deliver(down, sender, stream, reply, private).await
 }
 
-/// Brings a response that rules have judged to the client. `private`: it is one user's own.
+/// Sends a response that rules have judged to the client. `private`: it is for a single user.
 async fn deliver(
     down: &mut Receiver<'_>,
     sender: &mut Sender<'_>,
@@ -264,14 +265,16 @@ async fn deliver(
     if sent.is_ok() {
         down.ended();
         if stream.response.body == BodyLength::UntilClose && !reply.sending.whole.get() {
-            // The request goes on, and the client must see the end of its answer. Whether it can still be told is seen elsewhere.
+            // The request goes on, and the client must see the end of its answer. Whether the client is still there is seen
+            // elsewhere.
             let _ = sender.shutdown().await;
         }
     }
     if let Err(failure) = &sent
         && sender.written == written
     {
-        // The server broke off, or sent what cannot be read, before any of its answer had left: the client can still be told.
+        // The server broke off, or sent malformed bytes, before any of its answer had left: the client can still get an error
+        // page.
         let Abort { who, phase, cause } = failure.abort;
         if matches!(who, Who::Server | Who::ServerTimeout) || phase == Phase::Headers {
             stream.facts.status = 0;
@@ -284,7 +287,7 @@ async fn deliver(
     sent
 }
 
-/// What a server's broken body means of which nothing has left.
+/// Meaning of a server's broken body of which nothing has left.
 fn unsent(broken: Broken, stream: &mut Stream) -> Failure {
     match broken {
         Broken::Malformed(_) => no_answer(stream),
@@ -292,13 +295,13 @@ fn unsent(broken: Broken, stream: &mut Stream) -> Failure {
     }
 }
 
-/// What breaks the protocol before any of it has left is no answer, however its head was.
+/// An answer that breaks the protocol before any of it has left is none, however its head was.
 fn no_answer(stream: &mut Stream) -> Failure {
     (stream.has_response, stream.facts.server_status, stream.facts.times.response) = (false, 0, None);
     Failure::late(Who::Proxy, Phase::Headers, Cause::Malformed)
 }
 
-/// Has caches forget what an unsafe method may have changed (RFC 9111 section 4.4).
+/// Has caches forget resources that an unsafe method may have changed (RFC 9111 section 4.4).
 fn invalidate(stream: &Stream) {
     let Some(caching) = &stream.facts.caching else { return };
     if is_unsafe(stream.request.method()) && matches!(stream.response.status, 200..=399) {
@@ -350,7 +353,7 @@ async fn head(
     }
     if stream.facts.backend().is_some_and(|b| b.retry_on.statuses.contains(&status)) {
         let failure = Abort::new(Who::Server, Phase::Headers, Cause::Refused);
-        // The client sees it when it cannot be tried again: then, and of a request whose body is on its way.
+        // The client gets it when the request cannot be tried again: then, and of a request whose body is on its way.
         let sent_once = stream.facts.changed().is_some_and(|changes| changes.sent_once);
         let is_repeatable = reply.sending.is_repeatable() && !sent_once;
         if stream.facts.retries < stream.facts.retries_allowed() && is_repeatable && !stream.facts.by_service {
@@ -380,7 +383,7 @@ async fn next(down: &mut Receiver<'_>, stream: &mut Stream) -> Result<(), Failur
     }
 }
 
-/// What a stream that brought no answer means.
+/// Meaning of a stream that brought no answer.
 pub fn no_answer_of(fate: Fate) -> Failure {
     let (who, cause, kind) = match fate {
         Fate::Refused => (Who::Server, Cause::Refused, FailureKind::Refused),
@@ -393,7 +396,8 @@ pub fn no_answer_of(fate: Fate) -> Failure {
     Failure { abort: Abort::new(who, Phase::Headers, cause), kind }
 }
 
-/// Removes what the response says to this hop alone, once rules have had their word; what they say of the connection is said of the client's.
+/// Removes the fields that are for this hop alone, after the rules; the rules' connection options are for the client's
+/// connection.
 fn end_hop(stream: &mut Stream, reply: &mut Reply<'_>) {
     let fields = &mut stream.response.fields;
     reply.keep_client &= !says_close(fields);
@@ -402,7 +406,7 @@ fn end_hop(stream: &mut Stream, reply: &mut Reply<'_>) {
     Persistence { keep_alive: reply.keep_client, upgrade }.strip(fields);
 }
 
-/// What the stream's client understands of heads.
+/// The client's understanding of heads.
 #[inline]
 pub fn peer(facts: &Facts, version: Version) -> Peer<'_> {
     let frontend = facts.frontend();
@@ -419,7 +423,7 @@ fn is_tunnel(stream: &Stream) -> bool {
     stream.request.method() == b"CONNECT" && stream.response.status / 100 == 2
 }
 
-/// The connection becomes a tunnel: the head goes as it is, what follows is not ours.
+/// Makes a tunnel of the connection: the head goes as it is, and further bytes are not parsed.
 async fn switch(sender: &mut Sender<'_>, stream: &mut Stream, reply: &mut Reply<'_>, session: &Session) -> Result<(), Failure> {
     if !after_rules(stream, session) {
         return Err(spoiled(stream));
@@ -497,8 +501,8 @@ async fn run_rules(
     }
 }
 
-/// `http-response wait-for-body`: reads the body, or as much of it as is waited for, as far as a buffer holds it. What ends it early
-/// is found again when it is moved.
+/// `http-response wait-for-body`: reads the body, or as much of it as is waited for, as far as a buffer holds it. An early
+/// end is found again when it is moved.
 async fn wait_for_body(down: &mut Receiver<'_>, stream: &mut Stream, wait: BodyWait) -> Result<(), Failure> {
     if down.is_held() {
         return Ok(());
@@ -523,21 +527,21 @@ async fn wait_for_body(down: &mut Receiver<'_>, stream: &mut Stream, wait: BodyW
 
 fn answered(stream: &mut Stream, answer: Box<crate::reply::Answer>, who: Who) -> Failure {
     stream.has_response = false;
-    // There is none of which it could be said how long it took.
+    // There is no response whose time could be measured.
     stream.facts.times.response = None;
     stream.facts.instead = Some(answer);
     Failure::late(who, Phase::Headers, Cause::Denied)
 }
 
-/// The last rules could not do what they must: the client gets an error, on which no rule has a word.
+/// The last rules could not do a required edit: the client gets an error, without rules.
 fn spoiled(stream: &mut Stream) -> Failure {
     stream.has_response = false;
     stream.facts.instead = Some(Box::new(crate::reply::page(stream, 500)));
     Failure::late(Who::Internal, Phase::Headers, Cause::Fault)
 }
 
-/// Runs `http-after-response`, the last word on any response: the backend's rules, then the frontend's. False when an edit that must
-/// be done could not be.
+/// Runs `http-after-response` on any response: the backend's rules, then the frontend's. False when a required edit could not
+/// be done.
 pub fn after_rules(stream: &mut Stream, session: &Session) -> bool {
     let held = stream.facts.backend.clone();
     let backend = held.as_deref();
@@ -552,7 +556,7 @@ pub fn after_rules(stream: &mut Stream, session: &Session) -> bool {
 
 /// Decides about compression; looks at the body's first bytes where the head does not settle it.
 ///
-/// What is `decoded` is not looked at: its server found it worth coding.
+/// A `decoded` body is not looked at: its server found it worth coding.
 async fn decide(
     down: &mut Receiver<'_>,
     stream: &mut Stream,
@@ -585,7 +589,7 @@ async fn decide(
     }
 }
 
-/// The client waits for a body all the same: the head says that there is none.
+/// The client waits for a body all the same: the head gives its length as 0.
 fn without_body(response: &mut Response) {
     if !matches!(response.status, 204 | 304) {
         response.fields.remove_known(Known::TransferEncoding);
@@ -611,7 +615,7 @@ async fn decoded(
     };
     decoder.note(&result);
     result.map_err(|at| match at {
-        // The client can still be told.
+        // The client can still get an error page.
         Broke::Decoder(fault) if sender.written == written => decoding::undecodable(fault, Phase::Headers),
         at => broke(at),
     })
@@ -628,7 +632,7 @@ async fn compressed(
     script::beside(stream, compress).await.map_err(broke)
 }
 
-/// What a body that broke off on its way to the client means.
+/// Meaning of a body that broke off on its way to the client.
 fn broke(at: Broke) -> Failure {
     match at {
         Broke::Receiver(broken) => from_server(broken),
@@ -638,7 +642,7 @@ fn broke(at: Broke) -> Failure {
     }
 }
 
-/// What a failed write to the client means.
+/// Meaning of a failed write to the client.
 pub fn to_client(error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::TimedOut => Failure::late(Who::ClientTimeout, Phase::Data, Cause::Timeout),
@@ -646,7 +650,7 @@ pub fn to_client(error: &io::Error) -> Failure {
     }
 }
 
-/// What a server's broken body means.
+/// Meaning of a server's broken body.
 pub fn from_server(broken: Broken) -> Failure {
     match broken {
         Broken::Closed => Failure::late(Who::Server, Phase::Data, Cause::Closed),
@@ -670,7 +674,7 @@ fn no_head(no_head: NoHead) -> Failure {
     Failure { abort: Abort::new(who, Phase::Headers, cause), kind }
 }
 
-/// A head that is none is kept for `show errors`.
+/// Keeps a malformed head for `show errors`.
 fn refuse(down: &Receiver<'_>, stream: &Stream, malformed: Malformed) -> Failure {
     evidence::response(&stream.facts, malformed, down.bytes(), stream.request.method());
     junk(if malformed == Malformed::HeadTooLarge { Cause::TooLarge } else { Cause::Malformed })

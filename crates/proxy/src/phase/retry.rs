@@ -7,28 +7,29 @@ use crate::plan::Backend;
 use crate::stream::Stream;
 use terse_balance::CookieFound;
 
-/// How far an exchange had come when it failed.
+/// Progress of an exchange when it failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FailureKind {
     /// No byte of the request was taken by the server's kernel.
     Unsent,
-    /// The server has said that it took nothing of the request, or its connection takes no more requests (RFC 9113 section 8.7).
+    /// The server has reported that it took nothing of the request, or its connection takes no more requests (RFC 9113
+    /// section 8.7).
     Refused,
     /// No byte of a response came.
     Empty,
-    /// The server has reset the stream: it may have done what was asked.
+    /// The server has reset the stream: it may have processed the request.
     Reset,
-    /// No byte came, and that of a connection whose end was told against its server by another of its streams.
+    /// No byte came, on a connection whose end counted against its server by another of its streams.
     Beside,
-    /// What came was no response.
+    /// The bytes that came were no response.
     Junk,
     /// Nothing came in time.
     Timeout,
-    /// The status is one that is tried again.
+    /// The status is among those that are tried again.
     Status(u16),
-    /// What was sent ahead of the handshake has to come behind it.
+    /// The early data has to come after the handshake.
     TooEarly,
-    /// A part came, which its client may join with what it was sent coded here: the whole is asked for instead.
+    /// A part came, which its client may join with bytes that it got coded here: the whole is asked for instead.
     Part,
     /// Part of the response has gone to the client, or the client is to blame.
     Late,
@@ -39,9 +40,9 @@ pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure
     let Some(held) = stream.facts.backend.clone() else { return false };
     let backend: &Backend = &held;
     observe::failure(backend, stream, failure);
-    // A connection that had been idle may have been closed by the server just then, and one of HTTP/2 ends for reasons that are not its
-    // streams'. A request that can be repeated without harm is, on another one (RFC 9110 section 9.2.2); what else is repeated is the
-    // operator's word.
+    // A connection that had been idle may have been closed by the server just then, and a connection of HTTP/2 ends for
+    // reasons that are not its streams'. A request that can be repeated without harm is, on another connection (RFC 9110
+    // section 9.2.2); repetition of others is configured by the operator.
     let repeatable = exchange.is_repeatable();
     let harmless = repeatable && stream.request.is_idempotent();
     let is_collateral = stream.facts.server_was_idle || stream.facts.server_http2.is_some();
@@ -62,17 +63,17 @@ pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure
         FailureKind::Timeout => repeatable && retry_on.timeout,
         FailureKind::Status(status) => repeatable && retry_on.statuses.contains(&status),
         FailureKind::TooEarly => {
-            // That is no attempt of its own, only its other half, and there is one of it.
+            // That is no attempt of its own, only the other half of one, and there is a single one of it.
             return !std::mem::replace(&mut exchange.waits, true);
         }
         FailureKind::Part => {
-            // Nor is this an attempt of its own, and there is one of it: there is no range any more.
+            // Nor is this an attempt of its own, and there is a single one of it: there is no range any more.
             terse_compress::range::whole(&mut stream.request);
             return std::mem::take(&mut exchange.joins);
         }
         FailureKind::Late => false,
     };
-    // That an idle connection had been closed says nothing against its server.
+    // The close of an idle connection does not count against its server.
     let blames_server = match failure.kind {
         FailureKind::Unsent | FailureKind::Empty => !stream.facts.server_was_idle,
         FailureKind::Refused | FailureKind::Beside => false,
@@ -82,10 +83,10 @@ pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure
     exchange.retries
 }
 
-/// How often a request that was refused is sent again at once.
+/// Limit of immediate repetitions of a request that was refused.
 const MOST_REFUSALS: u8 = 3;
 
-/// Chooses where the attempt behind a failed one goes; false when there shall be none.
+/// Chooses the server of the attempt after a failed one; false when there shall be none.
 pub(super) fn next_attempt(stream: &mut Stream, exchange: &mut Exchange, backend: &Backend, blames_server: bool) -> bool {
     let retries = stream.facts.retries_allowed();
     if exchange.failures >= retries {
@@ -108,7 +109,7 @@ pub(super) fn next_attempt(stream: &mut Stream, exchange: &mut Exchange, backend
     true
 }
 
-/// `option redispatch <interval>`: after every nth failure; a negative one counts that from the last: -1 is the last attempt.
+/// `option redispatch <interval>`: after every nth failure; a negative interval counts from the last: -1 is the last attempt.
 fn redispatches(interval: i32, failures: u32, retries: u32) -> bool {
     match interval {
         0 => false,

@@ -23,8 +23,8 @@ pub fn choose(stream: &mut Stream) -> Result<(), Abort> {
     }
 }
 
-/// The backend that the frontend's lines name for the stream as it is now. Those that are not published are passed over, unless a
-/// line of the frontend's says otherwise.
+/// The backend that the frontend's lines name for the stream as it is now. Backends that are not published are passed over,
+/// unless a line of the frontend forces the use.
 pub fn find(stream: &Stream, session: &Session) -> Option<Held> {
     let (frontend, worker) = (session.frontend(), &session.worker);
     let forced = frontend.forced_switches.iter().any(|condition| condition.eval(&stream.env()));
@@ -45,7 +45,7 @@ pub fn find(stream: &Stream, session: &Session) -> Option<Held> {
         match chosen {
             Some(backend) if is_open(&backend) => return Some(backend),
             Some(_) => {}
-            // As with HAProxy, a name that is made and means nothing leaves the choice to the default.
+            // As with HAProxy, a name from an expression that names no backend leaves the choice to the default.
             None => break,
         }
     }

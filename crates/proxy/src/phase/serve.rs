@@ -1,4 +1,4 @@
-//! One exchange: the phases of a request and its response, from its head to its line in the log.
+//! An exchange: the phases of a request and its response, from its head to its line in the log.
 
 use crate::exchange::{After, Broken, Cancel, Client, Ended, cancel};
 use crate::facts::Times;
@@ -17,36 +17,36 @@ use std::rc::Rc;
 use std::time::Instant;
 use terse_message::{Abort, Cause, Known, Phase, Who};
 
-/// What an exchange begins with.
+/// State at the start of an exchange.
 pub struct Before<'a> {
-    /// The word that ends it from outside.
+    /// The signal that ends it from outside.
     pub cancel: &'a Cancel,
     /// The time from which on its connection was idle.
     pub idle_since: Instant,
     /// The time of its first byte.
     pub began: Instant,
-    /// What ended the wait for its head, where that was waited for before and did not come.
+    /// The reason why the wait for its head ended, where that was waited for before and did not come.
     pub cut: Option<Cut>,
 }
 
-/// What ends the wait for a request's head.
+/// Reason for the end of the wait for a request's head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cut {
     /// The client.
     Broken(Broken),
-    /// A word from outside.
+    /// A signal from outside.
     Cancelled(Who),
 }
 
-/// What an exchange leaves behind.
+/// State at the end of an exchange.
 pub struct Served {
-    /// What follows on its connection.
+    /// The continuation of its connection.
     pub after: After,
     /// Whether its client may never send the rest of its request.
     pub held_back: bool,
 }
 
-/// Serves one request, and counts and logs it.
+/// Serves a request, and counts and logs it.
 pub async fn run(client: &mut Client<'_>, session: &Rc<Session>, place: &mut Place, before: Before<'_>) -> Served {
     let mut stream = Stream::counted(session, before.began, place.figures());
     stream.facts.figures.open(stream.facts.id, stream.facts.times.start);
@@ -83,7 +83,7 @@ pub async fn run(client: &mut Client<'_>, session: &Rc<Session>, place: &mut Pla
     Served { after, held_back: is_slow || stream.request.fields.has(Known::Expect) }
 }
 
-/// The phases behind the head.
+/// The phases after the head.
 async fn phases(client: &mut Client<'_>, stream: &mut Stream) -> Result<Ended, Abort> {
     let session = stream.facts.session.clone();
     let frontend = session.frontend();
@@ -93,12 +93,12 @@ async fn phases(client: &mut Client<'_>, stream: &mut Stream) -> Result<Ended, A
         record::step(stream, Origin::Accept);
     }
     if judges_content && let Some(verdict) = judge::content(client, stream, &frontend.tcp, frontend.looks).await {
-        // These rules come before the request is looked at: logs show none, as in HAProxy.
+        // These rules come before the request is parsed: logs show none, as in HAProxy.
         stream.request.clear();
         stream.facts.request_captures.clear();
         return answer::by_rule(client, stream, verdict).await;
     }
-    // A client that leaves within its body is judged all the same, and its backend is told, as HAProxy has it.
+    // A client that leaves within its body is judged all the same, and its backend gets the request, as in HAProxy.
     let mut left = None;
     if frontend.options.buffer_request
         && let Err(abort) = read::body(client, stream).await
@@ -161,7 +161,8 @@ async fn forward(client: &mut Client<'_>, stream: &mut Stream, exchange: &mut Ex
             }
             Err(failure) => {
                 if failure.abort.who == Who::Client {
-                    // Its server is told at once that nobody waits; a close of ours would also hold the port for a minute each time.
+                    // Its server learns at once that the answer is not awaited; a close by the proxy would also hold the port
+                    // for a minute each time.
                     server.connection.abandon();
                 }
                 return Err(failure.abort);

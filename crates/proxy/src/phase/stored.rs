@@ -1,5 +1,5 @@
-//! Answers from a cache: the stored response, or 304 for whoever holds it. What follows is what a server's response goes through: rules,
-//! the compression decision, framing.
+//! Answers from a cache: the stored response, or 304 for a client that holds it. It then passes through the phases of a
+//! server's response: rules, the compression decision, framing.
 
 use crate::cache::{self, Hit};
 use crate::exchange::{Client, Ended, Ends, Held};

@@ -1,9 +1,9 @@
-//! What phases and their neighbours may not name: versions of HTTP, sockets, buffers, and how bodies are framed.
+//! Names that phases and their neighbours may not use: versions of HTTP, sockets, buffers, and framing of bodies.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Words of the floors below the exchange.
+/// Names of the layers below the exchange.
 const BELOW: &[&str] = &[
     "terse_http",
     "Transport",
@@ -26,7 +26,7 @@ const BELOW: &[&str] = &[
     "io::sink",
 ];
 
-/// What is no part of HTTP although its crate has it: the PROXY protocol, which says where a connection comes from.
+/// The PROXY protocol, which is no part of HTTP although its crate has it: it gives the origin of a connection.
 const ALLOWED: &str = "terse_http::proxy_protocol";
 
 /// The files below a path.

@@ -38,33 +38,33 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure behind which nothing can be tried again.
+    /// A failure after which no retry is possible.
     pub const fn late(who: Who, phase: Phase, cause: Cause) -> Failure {
         Failure { abort: Abort::new(who, phase, cause), kind: FailureKind::Late }
     }
 }
 
-/// How far a request has gone to its server.
+/// Progress of a request to its server.
 pub struct Sending {
-    /// All of it has gone: before that, neither connection can carry another one.
+    /// All of it has gone: before that, neither connection can carry another request.
     pub whole: Cell<bool>,
     /// Bytes of the request, and how many of them are its head's.
     figures: Rc<Figures>,
     begin: u64,
-    /// The client waits to be told to go on (RFC 9110 section 10.1.1).
+    /// The client waits for a 100 response (RFC 9110 section 10.1.1).
     pub held_back: Cell<bool>,
     /// The server takes no more of it.
     pub refused: Cell<Option<Failure>>,
-    /// What the server did not take has been read to its end.
+    /// The bytes that the server did not take have been read to their end.
     dropped: Cell<bool>,
-    /// What was sent of the body, where it may have to be sent again.
+    /// The bytes of the body that were sent, where they may have to be sent again.
     recording: Option<Recording>,
     /// The client had sent some of the body for an attempt before.
     is_again: bool,
 }
 
 impl Sending {
-    /// Of a request whose head alone has been counted.
+    /// The state of a request whose head alone has been counted.
     pub fn new(stream: &Stream, whole: bool) -> Sending {
         let figures = stream.facts.figures.clone();
         let held_back = !whole && stream.request.fields.has(Known::Expect) && prepare::is_modern(stream.request.version);
@@ -80,12 +80,12 @@ impl Sending {
         }
     }
 
-    /// Whether all that was sent can be sent again.
+    /// Whether all bytes that were sent can be sent again.
     pub fn is_repeatable(&self) -> bool {
         self.recording.as_ref().map_or(!self.has_begun(), Recording::is_whole)
     }
 
-    /// Drops what was kept of the body: its answer is there.
+    /// Drops the kept part of the body: its answer is there.
     pub fn forget(&self) {
         if let Some(recording) = &self.recording {
             recording.forget();
@@ -102,12 +102,12 @@ impl Sending {
         self.refused.get().is_none() && !self.may_never_come()
     }
 
-    /// Whether the client has an answer in the place of the word that its body waits for.
+    /// Whether the client has an answer in the place of the 100 response that its body waits for.
     fn may_never_come(&self) -> bool {
         self.held_back.get() && !self.has_begun()
     }
 
-    /// How a request ended that is not being sent any more.
+    /// The end of a request that is not being sent any more.
     fn asked(&self) -> Asked {
         let told = self.refused.get().map(|failure| Abort { phase: Phase::Data, ..failure.abort });
         if self.whole.get() { Asked::Whole } else { Asked::Unread(told) }
@@ -162,7 +162,7 @@ pub async fn run(
     };
     to_server.request(&mut stream.request, connection, &peer);
     stream.facts.server_frames_id = to_server.stream_id();
-    // Neither is what the client has coded compressed again on the way to the server.
+    // Nor is a body that the client has coded compressed again on the way to the server.
     to_server.store_behind(has_upload && policy::hop(link, coding::body(&stream.request.fields)).stores);
     to_server.meter = meters.0.as_ref();
     down.mind_truncation();
@@ -188,7 +188,7 @@ pub async fn run(
     };
 
     let result = if !has_upload {
-        // The usual request: its head leaves in one piece, and only then is there something to wait for.
+        // The usual request: its head leaves in a single piece, and only then is there something to wait for.
         match to_server.flush().await {
             Ok(()) => {
                 server_peer.set_limit(timeouts.server);
@@ -202,8 +202,8 @@ pub async fn run(
         let way = Way::of(stream, Direction::In);
         let joined = {
             let plans = (exchange.decode.as_deref().copied(), exchange.code);
-            // Boxed, so that requests without a body do not carry the room for it.
-            // A service is not served while nobody waits for its answer.
+            // Boxed, so that requests without a body do not carry the room for it. A service is not served while its answer
+            // is not awaited.
             let alone = stream.facts.by_service;
             let upload = Box::pin(async {
                 let sent = upload(&mut up, &mut to_server, plans, &session, way, &figures).await;
@@ -259,7 +259,7 @@ pub async fn run(
                 Asked::Unread(told) => told,
                 Asked::Broken(abort) => Some(abort),
             };
-            // Another request can follow only where this one ends.
+            // Another request can follow only where this request ends.
             let request = if sending.dropped.get() && !matches!(asked, Asked::Broken(_)) { Asked::Whole } else { asked };
             match request {
                 Asked::Whole => up.end(),
@@ -285,7 +285,7 @@ fn records(stream: &Stream, exchange: &Exchange) -> bool {
     (again || may_be_lost) && exchange.failures < facts.retries_allowed() && !facts.by_service && !exchange.upgrade
 }
 
-/// What the server is told about its connection.
+/// The connection option for the server.
 fn server_connection(stream: &Stream, exchange: &Exchange) -> ConnectionOption {
     match exchange.mode {
         _ if exchange.upgrade => ConnectionOption::Upgrade,
@@ -297,12 +297,12 @@ fn server_connection(stream: &Stream, exchange: &Exchange) -> ConnectionOption {
     }
 }
 
-/// Whether messages of HTTP/1.0 stay such on their way: HAProxy's way.
+/// Whether messages of HTTP/1.0 keep their version on their way, as in HAProxy.
 fn keeps_version(facts: &Facts) -> bool {
     facts.frontend().reading.conformance == Conformance::HAProxy
 }
 
-/// Decides whether the request's body is compressed, once; edits the head if so. What is `decoded` is not looked at.
+/// Decides whether the request's body is compressed, once; edits the head if so. A `decoded` body is not looked at.
 async fn decide(up: &mut Receiver<'_>, stream: &mut Stream, exchange_plan: &mut Option<CodePlan>, decoded: bool) {
     let session = stream.facts.session.clone();
     let plan = &session.worker.plan;
@@ -322,7 +322,8 @@ async fn decide(up: &mut Receiver<'_>, stream: &mut Stream, exchange_plan: &mut 
         let least = if stream.request.body == BodyLength::Framed { settings.request_min_bytes() } else { 0 };
         let whole = body::whole(up, least).await;
         if let Ok(None) = up.part() {
-            // A client that is silent behind its head is not waited for. What goes wrong here is found again, and told, by the upload.
+            // A client that is silent after its head is not waited for. A failure here is found again, and reported, by the
+            // upload.
             let _ = up.more_briefly().await;
         }
         verdict = match up.part() {
@@ -342,7 +343,7 @@ async fn decide(up: &mut Receiver<'_>, stream: &mut Stream, exchange_plan: &mut 
     }
 }
 
-/// How a request's body is compressed.
+/// Plan of the compression of a request's body.
 #[derive(Clone, Copy, Debug)]
 pub struct CodePlan {
     chosen: Plan,
@@ -383,7 +384,8 @@ async fn upload(
     })
 }
 
-/// Reads and drops what the server does not take, so that the client comes to read its answer; how the upload ended.
+/// Reads and drops the bytes that the server does not take, so that the client comes to read its answer; returns the end of
+/// the upload.
 async fn rest(up: &mut Receiver<'_>, sending: &Sending, failure: Failure) -> Upload {
     sending.refused.set(Some(failure));
     if !sending.has_begun() {
@@ -398,17 +400,18 @@ async fn rest(up: &mut Receiver<'_>, sending: &Sending, failure: Failure) -> Upl
     Upload::Server(failure)
 }
 
-/// Whose fault it is that the request's body did not arrive.
+/// The side that failed when the request's body did not arrive.
 enum Upload {
     Client(Broken),
     Server(Failure),
-    /// What the client sends cannot be decoded: no answer of the server's is worth waiting for.
+    /// The client's bytes cannot be decoded: no answer of the server's is worth waiting for.
     Refused(Failure),
 }
 
-/// Drives both directions until both have ended, or until the request has left if somebody `watches` the client then: `None`.
-/// A client that breaks off before its answer is complete ends the exchange; a server that takes no more may still have something to say,
-/// such as 413. What is complete first waits for the other, unless the request stands `alone` then.
+/// Drives both directions until both have ended, or until the request has left where the client is to be watched then
+/// (`watches`): `None`. A client that breaks off before its answer is complete ends the exchange; a server that takes no more
+/// may still send an answer, such as 413. The direction that is complete first waits for the other, unless the request stands
+/// `alone` then.
 async fn both(
     mut upload: Pin<Box<impl Future<Output = Result<(), Upload>>>>,
     mut download: Pin<&mut impl Future<Output = Result<(), Failure>>>,
@@ -431,7 +434,7 @@ async fn both(
             }
         }
         if answered {
-            // A server that takes no more is not held for what its client still sends.
+            // A server that takes no more is not held for further bytes of its client.
             let takes_no_more = sending.refused.get().is_some() || server.poll_reset(cx).is_ready();
             return if takes_no_more { Poll::Ready(Some(Ok(sending.asked()))) } else { Poll::Pending };
         }
@@ -441,7 +444,7 @@ async fn both(
                 Poll::Pending
             }
             Poll::Ready(Ok(())) => Poll::Ready(Some(Ok(sending.asked()))),
-            // What the server's refusal of the request says is closer to the truth than the end of its silence.
+            // The server's refusal of the request is closer to the cause than the end of its silence.
             Poll::Ready(Err(failure)) if failure.kind != FailureKind::Late => {
                 Poll::Ready(Some(Err(sending.refused.take().unwrap_or(failure))))
             }
@@ -466,7 +469,7 @@ async fn while_client_stays(
     .await
 }
 
-/// A client that left while the response was on its way did so in another phase than one that left before.
+/// A client that left while the response was on its way did so in another phase than a client that left before.
 fn in_its_phase(failure: Failure, stream: &Stream) -> Failure {
     match failure.abort {
         Abort { who: Who::Client, phase: Phase::Headers, cause } if stream.has_response => {
@@ -476,7 +479,7 @@ fn in_its_phase(failure: Failure, stream: &Stream) -> Failure {
     }
 }
 
-/// What a client's broken body means.
+/// Meaning of a client's broken body.
 fn from_client(broken: Broken) -> Failure {
     match broken {
         Broken::Closed => Failure::late(Who::Client, Phase::Data, Cause::Closed),
@@ -486,7 +489,7 @@ fn from_client(broken: Broken) -> Failure {
     }
 }
 
-/// What a failed write to the server means.
+/// Meaning of a failed write to the server.
 fn unsent(error: &io::Error, sender: &Sender<'_>) -> Failure {
     if error.kind() != io::ErrorKind::TimedOut
         && let Some(fate) = sender.fate()

@@ -6,9 +6,9 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
-/// What came of waiting.
+/// Outcome of a wait.
 pub enum Waited<T> {
-    /// What was waited for.
+    /// The output of the future.
     Done(T),
     /// The client's timer ran out.
     Late,
@@ -19,9 +19,9 @@ pub enum Waited<T> {
 /// A look at whether the client closes meanwhile.
 #[derive(Clone, Copy)]
 pub struct Watch<'a> {
-    /// Where room for what it sends in advance comes from.
+    /// Pools of the buffers for bytes that it sends in advance.
     pub pools: &'a Pools,
-    /// `option abortonclose`: whatever it has sent before. Otherwise only who has sent nothing has closed.
+    /// `option abortonclose`: whatever it has sent before. Otherwise only a client that has sent nothing counts as closed.
     pub at_any_close: bool,
 }
 

@@ -53,16 +53,16 @@ use terse_sample::{Language, ProcessStore, Registry};
 use terse_tls::Vault;
 use terse_tls::settings::Defaults;
 
-/// What the program knows and `global` says, as far as the plan depends on it.
+/// Facts of the program and settings of `global` that the plan depends on.
 #[derive(Clone)]
 pub struct Host {
-    /// How many workers there are.
+    /// Number of workers.
     pub workers: usize,
     /// `maxconn`: connections of the process; 0: any.
     pub maxconn: usize,
     /// `tune.bufsize`.
     pub buffer_bytes: usize,
-    /// `tune.maxrewrite`, where it is said.
+    /// `tune.maxrewrite`, where it is set.
     pub rewrite_bytes: Option<usize>,
     /// `tune.memory.buffers`.
     pub memory_bytes: usize,
@@ -70,24 +70,24 @@ pub struct Host {
     pub http2: Http2Settings,
     /// `tune.h2.be.*`.
     pub http2_servers: Http2Settings,
-    /// A key that nobody else knows, for the names of compressed bodies.
+    /// A key that is known to this process alone, for the names of compressed bodies.
     pub body_key: [u8; 32],
     /// The program's name in log lines, when no `log-tag` gives another.
     pub tag: String,
     /// When the process started.
     pub started: Instant,
-    /// Where lines go.
+    /// Destination of log lines.
     pub sinks: Arc<Sinks>,
-    /// Where else lines about servers are told, such as standard error.
+    /// A further destination of lines about servers, such as standard error.
     pub notices: Option<terse_balance::Journal>,
-    /// What other processes of `peers` sections call this one.
+    /// Name of this process for the other processes of `peers` sections.
     pub local_peer: Arc<str>,
 }
 
-/// Builds the plan. All that is wrong is said; there is none if anything is.
+/// Builds the plan. All faults are reported; `None` if there is any.
 ///
-/// `diagnostics` holds what was said when the configuration was read. It may hold alerts: then what is wrong beyond them is said, but
-/// nothing of what seems to be missing, because it may stand in a line that was refused.
+/// `diagnostics` holds the reports of the configuration's parser. It may hold alerts: then further faults are reported, but
+/// not names that seem to be missing, because they may stand in a line that was refused.
 pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Option<Plan> {
     let Config { mut global, mut sections, bases, mut shared, .. } = config;
     let complete = diagnostics.worst() != Some(Severity::Alert);
@@ -183,7 +183,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let tables = tables::build(&mut drafts, &mut circles, references, complete, building.diagnostics);
     let peers = peers::build(circles, &tables, &mut building, complete);
     let _ = building.logs.registry.own::<Known>().0.set(tables.clone());
-    // From here on, expressions find what there is, and what they do not find refuses no file.
+    // From here on, names in expressions are looked up at once, and a name that is not found refuses no file.
     let bases = if purge.proxies || !complete { Vec::new() } else { bases };
     let registries = workshop.registries.clone();
     let templates = Templates::new(bases, workshop, purge.servers, (&compression.engines, &dictionaries), &mut building.logs);
@@ -229,7 +229,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
             workers: host.workers.max(1),
             maxconn: host.maxconn,
             buffer_bytes: host.buffer_bytes,
-            // HAProxy's rule: at least half of a buffer is for what comes.
+            // HAProxy's rule: at least half of a buffer is for the bytes that come.
             rewrite_bytes: host.rewrite_bytes.map(|bytes| bytes.min(host.buffer_bytes / 2)),
             memory_bytes: host.memory_bytes,
             compression,
@@ -258,12 +258,12 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     Some(plan)
 }
 
-/// What is needed on the way.
+/// State of the construction.
 struct Building<'a> {
     host: &'a Host,
     logs: logs::Logs<'a>,
     error_sets: &'a pages::Sets,
-    /// How names of fields are spelled for those who want it.
+    /// Spelling of field names for the proxies that set it.
     spellings: Option<Arc<Spellings>>,
     /// `http-conformance`
     conformance: Conformance,

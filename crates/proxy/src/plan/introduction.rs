@@ -1,4 +1,5 @@
-//! What is made for a server before the first connection to it: what secures connections, and what each is told first.
+//! Preparation of a server before the first connection to it: the TLS connector, and the texts that each connection begins
+//! with.
 
 use crate::log::FormatText;
 use crate::settings::Mode;
@@ -14,29 +15,29 @@ use terse_sample::LogFormat;
 use terse_tls::settings::Policy;
 use terse_tls::{Connector, ServerTls};
 
-/// What it is made for.
+/// Settings of connections to a server.
 #[derive(Debug)]
 pub(super) struct Introduction {
     connector: Option<Arc<Connector>>,
     manner: Manner,
 }
 
-/// What of a backend it depends on.
+/// Settings of a backend that a server's introduction depends on.
 pub(super) struct Surroundings<'a> {
     pub(super) probe: &'a Probe,
     pub(super) hop: HopMode,
     pub(super) mode: Mode,
-    /// Where the backend begins, or the server's line stands.
+    /// Place of the backend's section, or of the server's line.
     pub(super) place: &'a Place,
 }
 
 /// Makes contexts.
 pub(super) type Secure<'a> = dyn Fn(&ServerTls, &mut Diagnostics) -> Option<Arc<Connector>> + 'a;
 
-/// Compiles formats; what is wrong is said.
+/// Compiles formats; faults are reported.
 pub(super) type Compile<'a> = dyn FnMut(&FormatText, &mut Diagnostics) -> Option<LogFormat> + 'a;
 
-/// Makes it. What is wrong is said.
+/// Makes the introduction. Faults are reported.
 pub(super) fn of(
     settings: &ServerSettings,
     backend: &Surroundings<'_>,
@@ -70,7 +71,7 @@ impl Introduction {
     }
 }
 
-/// What secures connections, where any are to be secure.
+/// The TLS connector, where any connections are to be secure.
 fn connector(
     settings: &ServerSettings,
     backend: &Surroundings<'_>,
@@ -103,7 +104,7 @@ fn connector(
         tls.to_mut().alpn.iter_mut().for_each(|names| names.retain(|name| terse_tls::is_http_protocol(name)));
     }
     if settings.protocol == Some(Protocol::Http2) && tls.alpn.is_none() {
-        // Servers that speak both take a client without ALPN for one of HTTP/1.
+        // Servers that speak both versions take a client without ALPN for HTTP/1.
         tls.to_mut().alpn = Some(vec![Protocol::Http2.alpn().into()]);
     }
     if backend.hop == HopMode::Off {
@@ -127,7 +128,7 @@ fn expression(text: &str, place: &Place) -> FormatText {
 /// HAProxy's: the host of the request.
 const AUTOMATIC_NAME: &str = "req.hdr(host),host_only";
 
-/// What it is told by the PROXY protocol.
+/// The settings of the PROXY header that the server gets.
 fn announcer(settings: &ServerSettings, compile: &mut Compile<'_>, diagnostics: &mut Diagnostics) -> Option<Announcer> {
     let told = settings.announcement.clone();
     told.version?;

@@ -18,11 +18,11 @@ use terse_sample::Needs;
 use terse_tls::{Connector, ServerTls};
 
 impl Plan {
-    /// Adds a server to a backend, as words say that begin with its name; what there is to say about it. Its address may
-    /// speak of variables of the environment.
+    /// Adds a server to a backend. `words`: the line's arguments, from the server's name on. Returns the remarks about it.
+    /// Its address may use variables of the environment.
     ///
     /// # Errors
-    /// Why it cannot be added, in HAProxy's words where it has some.
+    /// The reason why it cannot be added, in HAProxy's words where it has some.
     pub fn add_server(&self, backend: &Arc<Backend>, words: &[String], environment: &Environment) -> Result<Vec<String>, String> {
         backend.takes_servers().map_err(|reason| format!("Backend does not support dynamic servers : {reason}."))?;
         let name = words.first().map(String::as_str).unwrap_or_default();
@@ -72,7 +72,7 @@ impl Plan {
         Ok(remarks.into_iter().map(said).chain(diagnostics.iter().map(text)).collect())
     }
 
-    /// Whether anything has that name of statistics.
+    /// Whether any object has that name of statistics.
     pub(super) fn has_guid(&self, name: &str) -> bool {
         let named = |guid: &Option<Arc<str>>| guid.as_deref() == Some(name);
         let server = |server: &Arc<Server>| server.settings().guid.as_ref().is_some_and(|guid| *guid.name == *name);
@@ -81,13 +81,13 @@ impl Plan {
             || self.backends.now().iter().any(|back| named(&back.guid) || back.farm.servers().iter().any(server))
     }
 
-    /// The backend that a newcomer's `from` speaks of.
+    /// The backend that a newcomer's `from` names.
     fn backend_of(&self, base: Base<'_>, own: &Arc<Backend>) -> Result<Arc<Backend>, String> {
         let Some(name) = base.backend() else { return Ok(own.clone()) };
         self.backends.now().named(name.as_bytes()).cloned().ok_or_else(|| base.no_backend())
     }
 
-    /// The server whose state a newcomer is to take: one of the configuration whose health is known.
+    /// The server whose state a newcomer is to take: a server of the configuration whose health is known.
     fn leader(&self, settings: &ServerSettings, backend: &Backend) -> Result<Option<Leader>, String> {
         let Some((track, _)) = &settings.track else { return Ok(None) };
         let (of, name) = track.rsplit_once('/').unwrap_or((&backend.name, track));
@@ -113,7 +113,7 @@ impl Backend {
     /// Whether servers can be added.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     pub fn takes_servers(&self) -> Result<(), String> {
         let of = || format!("{} '{}'", self.farm.kind(), self.name);
         if !self.farm.is_dynamic() {
@@ -126,7 +126,7 @@ impl Backend {
     }
 }
 
-/// A server whose state another one takes, and its farm.
+/// A server whose state another server takes, and its farm.
 type Leader = (Arc<Farm>, Arc<Server>);
 
 const NAME_TAKEN: &str = "Already exists a server with the same name in backend.";

@@ -14,7 +14,7 @@ pub enum NotRemoved {
     Listen,
     /// It has a stick table.
     HasTable,
-    /// The configuration speaks of it.
+    /// The configuration refers to it.
     Referenced,
     /// It takes lines of logs.
     TakesLogs,
@@ -58,7 +58,7 @@ impl Plan {
     /// It cannot be removed, or not yet.
     pub fn remove_backend(&self, backend: &Arc<Backend>) -> Result<(), NotRemoved> {
         let change = self.backends.change();
-        // Another client may have removed it while this one waited.
+        // Another client may have removed it during the wait of this client.
         let there = self.backends.now().of_number(backend.number).is_some();
         if !there {
             return Err(NotRemoved::Gone);

@@ -8,14 +8,14 @@
 //! ```
 //!
 //! Invariants:
-//! * A backend's number is given once. Who has only remembered a number (`use_backend` with a name, a session that prefers its last
-//!   server, an expression) finds that backend or none.
-//! * Nobody edits a list: who changes it stores another one, and holds the lock of changes meanwhile.
-//! * A stream holds its backend by its worker's own count, which no other thread touches. The last [`Held`] of a worker lets go of
-//!   what all threads count; the last worker that does so frees the backend.
-//! * A backend that was removed is in no list: nobody finds it. A stream that had chosen it a moment before goes on with it, and finds
-//!   no server.
-//! * A request pays for this one comparison, when its backend is chosen. A worker without requests looks once a second.
+//! * A backend's number is given once. A reference that is only a number (`use_backend` with a name, a session that prefers
+//!   its last server, an expression) finds that backend or none.
+//! * No list is edited: a change stores another list, and holds the lock of changes meanwhile.
+//! * A stream holds its backend by its worker's own count, which no other thread touches. The last [`Held`] of a worker drops
+//!   the count that all threads share; the last worker that does so frees the backend.
+//! * A backend that was removed is in no list: no lookup finds it. A stream that had chosen it a moment before goes on with
+//!   it, and finds no server.
+//! * A request pays a single comparison for this, when its backend is chosen. A worker without requests looks once a second.
 
 use super::Backend;
 use arc_swap::ArcSwap;
@@ -33,16 +33,16 @@ pub struct Backends {
     now: ArcSwap<Roll>,
     version: AtomicU64,
     changes: Mutex<Given>,
-    /// How many the configuration has made.
+    /// Number of the configuration's backends.
     configured: usize,
     /// Bytes that pipes have brought to sockets of backends that are there no more.
     pub spliced_out: AtomicU64,
 }
 
-/// What was given to backends so far, and is not given again.
+/// Numbers that were given to backends so far, and are not given again.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Given {
-    /// How many numbers.
+    /// Count of the numbers.
     pub(super) numbers: usize,
     /// The last number in statistics that was given at run time; 0: none.
     pub(super) id: u32,
@@ -82,7 +82,7 @@ impl Roll {
     }
 
     fn place_of(&self, number: usize) -> Option<usize> {
-        // Where nothing was removed, numbers are places.
+        // Where no backend was removed, numbers are places.
         match self.all.get(number) {
             Some(backend) if backend.number == number => Some(number),
             _ => self.all.binary_search_by_key(&number, |backend| backend.number).ok(),
@@ -96,7 +96,7 @@ impl Roll {
 }
 
 impl Backends {
-    /// Those of a configuration, which have the numbers from 0 on.
+    /// The backends of a configuration, which have the numbers from 0 on.
     pub(super) fn new(all: Vec<Arc<Backend>>) -> Backends {
         Backends {
             version: AtomicU64::new(0),
@@ -112,7 +112,7 @@ impl Backends {
         self.now.load_full()
     }
 
-    /// Nobody else changes the list while this is held.
+    /// Locks the list: no other change is made while this is held.
     pub(super) fn change(&self) -> Change<'_> {
         Change { given: self.changes.lock().unwrap_or_else(PoisonError::into_inner), backends: self }
     }
@@ -125,13 +125,13 @@ impl Backends {
 
 /// The right to change the list.
 pub(super) struct Change<'a> {
-    /// What was given so far: who gives more writes it here.
+    /// The numbers given so far: a new number is recorded here.
     pub(super) given: MutexGuard<'a, Given>,
     backends: &'a Backends,
 }
 
 impl Change<'_> {
-    /// How many there are now that were added at run time.
+    /// Number of backends now that were added at run time.
     pub(super) fn added(&self) -> usize {
         let now = self.backends.now.load();
         now.len() - now.partition_point(|backend| backend.number < self.backends.configured)
@@ -157,7 +157,7 @@ impl Change<'_> {
 pub struct Held(Rc<Arc<Backend>>);
 
 impl Held {
-    /// Of who is no worker: a check.
+    /// A backend held outside a worker: by a check.
     pub(crate) fn alone(backend: Arc<Backend>) -> Held {
         Held(Rc::new(backend))
     }
@@ -177,7 +177,7 @@ impl fmt::Debug for Held {
     }
 }
 
-/// What a worker knows of the backends.
+/// A worker's view of the backends.
 pub struct View {
     version: Cell<u64>,
     seen: RefCell<Seen>,
@@ -190,7 +190,7 @@ struct Seen {
 }
 
 impl View {
-    /// What a worker that begins knows.
+    /// The view of a worker that begins.
     pub fn new(backends: &Backends) -> View {
         let version = backends.version.load(Acquire);
         let roll = backends.now();
@@ -212,7 +212,7 @@ impl View {
         held.get(roll.place_named(name)?).cloned()
     }
 
-    /// Makes sure that what was removed is let go, and what was added is known.
+    /// Drops removed backends and loads added ones.
     pub fn refresh(&self, backends: &Backends) {
         let version = backends.version.load(Acquire);
         if version != self.version.get() {
@@ -221,7 +221,7 @@ impl View {
         }
     }
 
-    /// Keeps what is still there, so that a backend has one count for all streams of the worker.
+    /// Keeps the backends that are still there, so that a backend has a single count for all streams of the worker.
     #[cold]
     fn renew(&self, roll: Arc<Roll>) {
         let mut before = mem::take(&mut self.seen.borrow_mut().held).into_iter().peekable();

@@ -72,7 +72,7 @@ impl Action for SetAddress {
                 End::Local => &mut facts.local,
             };
             *end = Some(changed(*end, address, port));
-            // What was changed before there was a stream holds for all streams of the connection.
+            // An address that was changed before there was a stream holds for all streams of the connection.
             match self.set {
                 RuleSet::Connection => facts.session.moved(facts.client, facts.local),
                 RuleSet::Session => facts.session.seen_as(facts.client, facts.local),

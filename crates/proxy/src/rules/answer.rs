@@ -58,14 +58,14 @@ impl Action for Send {
 
 /// `auth`
 struct Auth {
-    /// The section's name when none is given.
+    /// The section's name when the line gives none.
     realm: Box<[u8]>,
 }
 
 impl Action for Auth {
     fn run(&self, stream: &mut Stream) -> Flow {
         stream.facts.count_tracked(track::ERRORS, 1);
-        // A request that is meant for a proxy is told that it is the proxy who asks (RFC 9110 section 11.7.1).
+        // For a request that is meant for a proxy, the proxy itself is the challenger (RFC 9110 section 11.7.1).
         let to_proxy = stream.request.to_proxy;
         let (status, name) = if to_proxy { (407, &b"Proxy-Authenticate"[..]) } else { (401, &b"WWW-Authenticate"[..]) };
         let mut answer = reply::page(stream, status);
@@ -106,7 +106,7 @@ fn parse_denial(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet, status
     Ok(page(status))
 }
 
-/// `http-error`: an error page in the words of `return`.
+/// `http-error`: an error page in the syntax of `return`.
 pub(crate) fn error_page(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<ErrorSource, Fault> {
     let mut draft = Draft::read(args, scope, RuleSet::Request, NO_STATUS)?;
     let status = draft.status;
@@ -144,7 +144,7 @@ fn parse(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet, status: u16) 
 struct Draft {
     status: u16,
     kind: Option<Arc<[u8]>>,
-    /// Where the content comes from, and by which word.
+    /// Source of the content, and its keyword.
     source: Option<(String, Source)>,
     fields: Vec<(Arc<[u8]>, LogFormat)>,
 }
@@ -273,7 +273,7 @@ impl Draft {
     }
 }
 
-/// Where no status was named.
+/// Placeholder where the line gives no status.
 const NO_STATUS: u16 = 0;
 
 fn status(args: &mut Args<'_>) -> Result<u16, Fault> {

@@ -1,4 +1,4 @@
-//! How often a request is tried, and its place in queues: `set-retries`, `disable-l7-retry`, `set-priority-class`,
+//! Number of attempts of a request, and its place in queues: `set-retries`, `disable-l7-retry`, `set-priority-class`,
 //! `set-priority-offset`.
 
 use super::{Action, ActionWord, CONTENT, Flow, REQUEST, RuleSet, done};

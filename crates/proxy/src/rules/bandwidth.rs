@@ -1,4 +1,4 @@
-//! `set-bandwidth-limit`: which bodies a filter of bandwidth limits, and to what.
+//! `set-bandwidth-limit`: bodies that a filter of bandwidth limits, and their rate.
 
 use super::{Action, ActionWord, BOTH, CONTENT, Flow, RuleSet, SERVER_CONTENT, done};
 use crate::filter::bandwidth::Limiter;
@@ -26,7 +26,7 @@ struct SetBandwidthLimit {
     period: Figure,
 }
 
-/// A number that stands in the line, or that an expression finds; without one, the filter's own holds.
+/// A number that the line gives, or that an expression finds; without a number, the filter's own holds.
 enum Figure {
     Own,
     Fixed(u64),

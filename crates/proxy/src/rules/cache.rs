@@ -28,7 +28,7 @@ pub(super) const ACTIONS: &[ActionWord] = &[
 
 struct CacheUse {
     name: Arc<CacheName>,
-    /// Whether hints are told.
+    /// Whether hints are sent.
     hints: bool,
 }
 
@@ -60,7 +60,7 @@ impl Action for CacheUse {
     }
 }
 
-/// What of the request chooses among responses that vary.
+/// The fields of the request that choose among responses that vary.
 fn selecting(stream: &Stream) -> Selecting {
     let session = &stream.facts.session;
     let plan = &session.worker.plan;
@@ -80,7 +80,7 @@ fn tell(stream: &mut Stream, hints: &[Box<[u8]>]) {
     hints.iter().for_each(|hint| response.fields.push(b"Link", hint));
 }
 
-/// Those of the proxy whose rules run: a backend's only once it is chosen.
+/// Counters of the proxy whose rules run: a backend's only once it is chosen.
 fn counters(stream: &Stream) -> &Counters {
     let facts = &stream.facts;
     facts.backend().map_or(&facts.frontend().tally, |backend| &backend.tally).of(facts.session.worker.index)
@@ -96,7 +96,7 @@ impl Action for CacheStore {
         if caching.answered.is_none() {
             let times = &stream.facts.times;
             let delay_ms = u64::try_from(Times::between(Some(times.start), times.response)).unwrap_or(0);
-            // What another rule has begun to record is given up first.
+            // A recording that another rule has begun is given up first.
             caching.recording = None;
             let record = |asked| cache.record(asked, &stream.response, now_ms(stream), delay_ms / 1000);
             caching.recording = caching.asked_of(cache).and_then(record).map(Box::new);

@@ -29,7 +29,7 @@ impl Action for Keep {
             false => (&settings.request_captures, true),
             true => (&settings.response_captures, false),
         };
-        // A backend's rule may speak of a slot that this frontend does not have.
+        // A backend's rule may name a slot that this frontend does not have.
         let Some(Capture { len, .. }) = slots.get(self.slot) else { return Flow::Next };
         let Ok(value) = found(&self.value, &stream.env()) else { return Flow::More };
         let Some(text) = value.and_then(|value| value.into_octets()) else { return Flow::Next };

@@ -1,6 +1,6 @@
-//! What scripts do to heads: the same edits as rules', checked and limited as theirs are.
+//! Edits of heads by scripts: the same edits as rules', checked and limited as theirs are.
 //!
-//! Where a message ends is known from the message itself, and no script may say otherwise.
+//! The end of a message is known from the message itself, and no script may change it.
 
 use super::RuleSet;
 use super::attempts;
@@ -15,7 +15,7 @@ use terse_message::name::is_token;
 use terse_message::{Fields, Known};
 use terse_sample::regexp::Regexp;
 
-/// Puts a field behind the others. False when it is none, says where the message ends, or does not fit.
+/// Appends a field. False when it is no valid field, determines where the message ends, or does not fit.
 pub fn add_field(stream: &mut Stream, side: Side, name: &[u8], value: &[u8]) -> bool {
     put(stream, side, (name, value), Fields::push)
 }
@@ -34,8 +34,8 @@ pub fn remove_field(stream: &mut Stream, side: Side, name: &[u8]) -> bool {
     may
 }
 
-/// Rewrites what an expression matches of a field's values, each as a whole, or of their elements between commas. False when it says
-/// where the message ends, or does not fit.
+/// Rewrites the matches of an expression in a field's values, each as a whole, or in their elements between commas. False
+/// when the field determines where the message ends, or does not fit.
 pub fn replace_values(stream: &mut Stream, side: Side, (name, elements): (&[u8], bool), regex: &Regexp, template: &[u8]) -> bool {
     if is_framing(name) {
         return false;
@@ -56,7 +56,7 @@ pub fn set_tos(stream: &mut Stream, tos: u8) {
     stream.facts.changes().client_packets.tos = Some(tos);
 }
 
-/// Changes the class in queues: lower ones go first. It is kept within bounds.
+/// Changes the class in queues: lower classes go first. It is kept within bounds.
 pub fn set_priority_class(stream: &mut Stream, class: i64) {
     attempts::put_class(&mut stream.facts.changes().priority, class);
 }
@@ -102,13 +102,13 @@ pub fn set_uri(stream: &mut Stream, uri: &[u8]) -> bool {
     target::put(stream, Part::Whole, uri)
 }
 
-/// Puts another status in the first line; without a reason the usual one.
+/// Puts another status in the first line; without a reason the usual phrase.
 pub fn set_status(stream: &mut Stream, status: u16, reason: Option<&[u8]>) -> bool {
     let is_text = reason.is_none_or(|reason| reason.iter().all(|b| !b.is_ascii_control()));
     (100..=999).contains(&status) && is_text && status::apply(&mut stream.response, status, reason)
 }
 
-/// Whether it can stand in a head: a name is a token, and a value ends no line (RFC 9110 section 5).
+/// Whether the field can stand in a head: a name is a token, and a value ends no line (RFC 9110 section 5).
 pub fn is_field(name: &[u8], value: &[u8]) -> bool {
     is_name(name) && !value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0))
 }

@@ -1,7 +1,7 @@
 //! Header fields: `set-header`, `add-header`, `del-header`, `replace-header`, `replace-value`.
 //!
-//! `Content-Length` and `Transfer-Encoding` say where a message ends. That is known from the message itself, and no rule may say
-//! otherwise: one that names them does nothing, with a warning, and one that matches them passes over them.
+//! `Content-Length` and `Transfer-Encoding` determine where a message ends. That is known from the message itself, and no
+//! rule may change it: a rule that names them does nothing, with a warning, and a rule that matches them passes over them.
 
 use super::{ANY, Action, ActionWord, Flow, RuleSet, done, rewrite, target};
 use crate::stream::Stream;
@@ -38,7 +38,7 @@ struct Put {
     name: FieldName,
     value: LogFormat,
     set: RuleSet,
-    /// Whether the fields of that name go before.
+    /// Whether the fields of that name are removed first.
     alone: bool,
 }
 
@@ -67,7 +67,7 @@ struct Delete {
     set: RuleSet,
 }
 
-/// How fields are chosen by their names, in any case.
+/// Choice of fields by their names, in any case.
 enum NameMatch {
     Is(FieldName),
     Begins(Box<[u8]>),
@@ -118,7 +118,7 @@ struct Replace {
     regex: Regexp,
     to: LogFormat,
     set: RuleSet,
-    /// Whether elements between commas are looked at, not whole values.
+    /// Whether elements between commas are matched, not whole values.
     elements: bool,
 }
 
@@ -136,7 +136,8 @@ impl Action for Replace {
     }
 }
 
-/// Rewrites what an expression matches of a name's values, or of the elements between their commas; false when it would not fit.
+/// Rewrites the matches of an expression in a name's values, or in the elements between their commas; false when the result
+/// would not fit.
 pub(super) fn rewrite_values(
     fields: &mut Fields,
     (name, elements): (&[u8], bool),
@@ -165,7 +166,7 @@ fn rewrite_value(regex: &Regexp, text: &[u8], template: &[u8]) -> Option<Vec<u8>
     Some(out)
 }
 
-/// What lies between the elements stays as it is.
+/// The bytes between the elements stay as they are.
 fn rewrite_elements(regex: &Regexp, value: &[u8], template: &[u8]) -> Option<Vec<u8>> {
     let (mut out, mut copied) = (Vec::new(), 0);
     for element in list::elements(value) {
@@ -190,7 +191,7 @@ impl Action for Nothing {
 }
 
 impl RuleSet {
-    /// A request's target that names an authority says the same as its Host field (RFC 9112 section 3.2.2).
+    /// Keeps the target's authority, if it names one, equal to the Host field (RFC 9112 section 3.2.2).
     pub(super) fn after_host(self, name: Known, stream: &mut Stream) {
         if self == RuleSet::Request && name == Known::Host {
             target::follow_host(&mut stream.request);
@@ -220,7 +221,7 @@ fn del_header(args: &mut Args<'_>, _: &mut Scope<'_>, set: RuleSet) -> Result<Bo
     let name = match method {
         "str" => match FieldName::new(&name) {
             Some(name) if !warn_of_framing(args, &name) => NameMatch::Is(name),
-            // What is no name of a field matches none.
+            // A text that is no field name matches no field.
             _ => return Ok(Box::new(Nothing)),
         },
         "beg" => NameMatch::Begins(name),
@@ -268,7 +269,7 @@ pub(super) fn field_name(args: &mut Args<'_>) -> Result<FieldName, Fault> {
     })
 }
 
-/// Whether a field says where its message ends.
+/// Whether a field determines where its message ends.
 pub(super) fn is_framing(name: &[u8]) -> bool {
     matches!(Known::of(name), Known::ContentLength | Known::TransferEncoding)
 }

@@ -45,7 +45,7 @@ impl Action for Hint {
 
 fn parse(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
     let name = field::field_name(args)?;
-    // An interim response has no body whose end it could say.
+    // An interim response has no body, so no field may give its end.
     let framing = field::warn_of_framing(args, &name);
     let value = LogFormat::parse(args, scope, set.have(), Usage::Http)?;
     Ok(if framing { Box::new(field::Nothing) } else { Box::new(Hint { name, value }) })

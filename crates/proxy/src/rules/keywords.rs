@@ -1,6 +1,6 @@
-//! The keywords that hold rules, and the line of one: `http-request <action> [<arguments>] [if | unless <condition>]`.
+//! The keywords of rules, and the syntax of their line: `http-request <action> [<arguments>] [if | unless <condition>]`.
 //!
-//! `tcp-request` and `tcp-response` name the set by a second word.
+//! `tcp-request` and `tcp-response` name the set by a second keyword.
 
 use super::order::{self, Turn};
 use super::{ACTIONS, ActionKind, ActionWord, Rule, RuleSet, redirect};
@@ -109,8 +109,8 @@ fn rule(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<(), 
     Ok(())
 }
 
-/// What is said of a rule that follows these, if it never runs. It is said of the first such rule alone, and not where one that comes
-/// from `defaults` ends the set: that is how a set is switched off.
+/// The warning about a rule after these, if it never runs. It is given for the first such rule alone, and not where a rule
+/// that comes from `defaults` ends the set: that is how a set is switched off.
 fn unreached(rules: &[Arc<Rule>], section: &Place) -> Option<Fault> {
     let is_end = |rule: &Rule| rule.action.is_final() && rule.condition.is_none();
     let (last, before) = rules.split_last()?;
@@ -125,7 +125,7 @@ fn unreached(rules: &[Arc<Rule>], section: &Place) -> Option<Fault> {
     Some(Fault::new(0, reason).hint("put it before that line, or write a condition there"))
 }
 
-/// A rule's keyword and its next word, as they stand in its line.
+/// A rule's keyword and its next argument, as they stand in its line.
 fn shown(rule: &Rule) -> String {
     let Place { text, span, .. } = &rule.place;
     let (keyword, rest) = (&text[span.clone()], &text[span.end..]);
@@ -144,7 +144,7 @@ fn delay(args: &mut Args<'_>, scope: &mut Scope<'_>, of: fn(&mut TcpRules) -> &m
     Ok(())
 }
 
-/// Rules do not pass from a `defaults` section that cannot be named: nobody would see where they come from.
+/// Rules do not pass from a `defaults` section that cannot be named: their origin would not be visible.
 fn in_a_named_section(scope: &Scope<'_>) -> Result<(), Fault> {
     match scope.section.kind {
         SectionKind::Defaults if scope.section.name.is_empty() => {
@@ -154,7 +154,7 @@ fn in_a_named_section(scope: &Scope<'_>) -> Result<(), Fault> {
     }
 }
 
-/// `redirect ...`: the line of old, whose texts are no formats.
+/// `redirect ...`: the old line, whose texts are no formats.
 fn old_redirect(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let action = redirect::parse_old(args, scope)?;
     let condition = Condition::parse(args, scope, RuleSet::Request.have())?;
@@ -188,7 +188,8 @@ pub fn reference() -> String {
     out
 }
 
-/// How an action of a set of rules stands: `http-request`, `add-header`. One whose name stands for others is known by its beginning.
+/// State of an action of a set of rules: `http-request`, `add-header`. An action whose name stands for others is known by its
+/// beginning.
 pub fn standing(set: &str, action: &str) -> Option<Standing> {
     let set = RuleSet::ALL.into_iter().find(|known| known.name() == set)?;
     let stem = |name: &'static str| name.strip_suffix("<n>").unwrap_or(name).trim_end_matches('(');
@@ -228,20 +229,20 @@ fn unknown(args: &Args<'_>, name: &str, set: RuleSet) -> Fault {
     }
 }
 
-/// How an action is written.
+/// Syntax of an action.
 fn usage(name: &str, set: RuleSet) -> String {
     let arguments = words(set).find(|word| word.bare() == name || word.is(name)).map_or("", |word| word.arguments);
     let blank = if name.ends_with('(') { "" } else { " " };
     format!("write '{}'", format!("{} {name}{blank}{arguments}", set.name()).trim_end())
 }
 
-/// A word without what stands in parentheses.
+/// A keyword without its parentheses.
 fn word_of(name: &str) -> &str {
     name.split('(').next().unwrap_or_default()
 }
 
 impl ActionWord {
-    /// Whether a word of the line is this action.
+    /// Whether a keyword of the line is this action.
     fn is(&self, word: &str) -> bool {
         if let Some(number) = self.name.strip_suffix("<n>").and_then(|name| word.strip_prefix(name)) {
             return !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Actions that are understood and not built, each with why, or with what to write instead.
+//! Actions that are understood and not built, each with the reason, or with a replacement.
 
 use super::{ANY, ActionKind, ActionWord, BOTH, CONNECTION, CONTENT, SERVER_CONTENT, SESSION};
 

@@ -1,6 +1,6 @@
 //! Maps and ACLs that rules change: `set-map`, `del-map`, `add-acl`, `del-acl`.
 //!
-//! A rule speaks of a file or of a name that a map or an ACL reads somewhere in the configuration. The change is seen by all workers
+//! A rule names a file or a name that a map or an ACL reads somewhere in the configuration. The change is seen by all workers
 //! from the next look-up on.
 
 use super::variable::in_parentheses;

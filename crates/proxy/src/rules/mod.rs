@@ -1,8 +1,8 @@
 //! Rules: `tcp-request`, `tcp-response`, `http-request`, `http-response`, `http-after-response`; compiled once, run in order.
 //!
-//! An action is one entry of [`ACTIONS`] and one type that implements [`Action`]; families of actions have a file each. An action
-//! that must wait (a tarpit, a body) does not wait itself: it says so by its [`Flow`], and the phase that runs the rules waits. So
-//! does a condition that the bytes to come may still decide ([`crate::inspection`]).
+//! An action is an entry of [`ACTIONS`] and a type that implements [`Action`]; families of actions have a file each. An
+//! action that must wait (a tarpit, a body) does not wait itself: it returns a [`Flow`], and the phase that runs the rules
+//! waits. So does a condition that the bytes to come may still decide ([`crate::inspection`]).
 
 pub mod address;
 pub mod announcement;
@@ -46,22 +46,22 @@ use terse_config::{Args, Fault, Place, Scope};
 use terse_message::Fields;
 use terse_sample::{Condition, Env, Expr, Needs, Value, Work};
 
-/// One rule.
+/// A rule.
 pub struct Rule {
-    /// What it does.
+    /// Its action.
     pub action: Box<dyn Action>,
     /// When.
     pub condition: Option<Condition>,
-    /// Where it stands.
+    /// Its place in the configuration.
     pub place: Place,
 }
 
-/// What a rule does.
+/// The action of a rule.
 pub trait Action: Send + Sync {
-    /// Does it, and says how the evaluation goes on.
+    /// Runs the action, and returns how the evaluation goes on.
     fn run(&self, stream: &mut Stream) -> Flow;
 
-    /// Whether no rule behind it in its set runs once it has run, whatever the message.
+    /// Whether no rule after it in its set runs once it has run, whatever the message.
     fn is_final(&self) -> bool {
         false
     }
@@ -71,7 +71,8 @@ pub trait Action: Send + Sync {
         false
     }
 
-    /// Whether it waits for the bytes that decide its value (`track-sc0`, `capture`). Any other takes what is there as all that comes.
+    /// Whether it waits for the bytes that decide its value (`track-sc0`, `capture`). Any other action takes the bytes at
+    /// hand as all that come.
     fn waits(&self) -> bool {
         false
     }
@@ -86,18 +87,18 @@ pub trait Action: Send + Sync {
         None
     }
 
-    /// What its expression needs, where it waits for what a client sends first: `track-sc0`, `capture`.
+    /// Needs of its expression, where it waits for the first bytes of a client: `track-sc0`, `capture`.
     fn waits_for(&self) -> Option<(Sight, Needs)> {
         None
     }
 
-    /// Whether it runs after all rules of its section that are not so, wherever it stands: the `redirect` line of old.
+    /// Whether it runs after all other rules of its section, wherever it stands: the old `redirect` line.
     fn is_last(&self) -> bool {
         false
     }
 }
 
-/// What a rule does with a value of a client's first bytes.
+/// Use of a value of a client's first bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sight {
     /// It is the key of a table.
@@ -106,7 +107,7 @@ pub enum Sight {
     Captured,
 }
 
-/// How the evaluation goes on after an action.
+/// Continuation of the evaluation after an action.
 pub enum Flow {
     /// With the next rule.
     Next,
@@ -122,17 +123,17 @@ pub enum Flow {
     Stored(Box<Hit>),
     /// The connection is closed without an answer (`reject`, `silent-drop`).
     Drop,
-    /// The server's connection is closed; what it has sent so far is passed on (`tcp-response content close`).
+    /// The server's connection is closed; the bytes that it has sent so far are passed on (`tcp-response content close`).
     Close,
     /// The connection carries HTTP from here on (`switch-mode http`).
     Http,
     /// Bytes that may still come decide: the rules again from the first one, or the same action again, once they have.
     More,
-    /// With the next rule, once what is waited for has come (`pause`, `wait-for-body`).
+    /// With the next rule, after a wait (`pause`, `wait-for-body`).
     Wait(Wait),
-    /// As the program says that a rule has called, once it has ended.
+    /// As the called program determines, once it has ended.
     Play(Box<dyn Play>),
-    /// The client gets what this service answers (`use-service`).
+    /// The client gets the response of this service (`use-service`).
     Perform(Arc<dyn Applet>),
     /// With the same rule, once this is done: only where the phase that runs the rules lets expressions put work off.
     Work(Work),
@@ -183,7 +184,7 @@ impl RuleSet {
         }
     }
 
-    /// What is there when its rules run. The request has gone when rules on responses run, as HAProxy has it.
+    /// The data that are there when its rules run. The request has gone when rules on responses run, as HAProxy has it.
     pub const fn have(self) -> Needs {
         let request = Needs::REQUEST.or(Needs::BODY).or(Needs::BYTES);
         let response = Needs::RESPONSE.or(Needs::SERVER);
@@ -200,7 +201,7 @@ impl RuleSet {
         matches!(self, RuleSet::Request | RuleSet::Response | RuleSet::AfterResponse)
     }
 
-    /// Whether its rules judge what a server has sent.
+    /// Whether its rules judge the bytes or messages of a server.
     pub const fn is_response(self) -> bool {
         matches!(self, RuleSet::Response | RuleSet::AfterResponse | RuleSet::ServerContent)
     }
@@ -211,30 +212,30 @@ impl RuleSet {
     }
 }
 
-/// One action: its name, where it may stand, and how it is read.
+/// An action: its name, its sets, and its parser.
 pub struct ActionWord {
-    /// Its name: `set-header`. One that ends in `(` or `.` stands for every word that begins so, `set-var(`; one that ends in `<n>` for
-    /// every word that ends in a number there.
+    /// Its name: `set-header`. A name that ends in `(` or `.` stands for every keyword that begins so, `set-var(`; a name
+    /// that ends in `<n>` for every keyword that ends in a number there.
     pub name: &'static str,
     /// The sets that have it, as a sum of [`RuleSet`]s.
     pub sets: u16,
     /// Its arguments, as the manual writes them.
     pub arguments: &'static str,
-    /// What it does, one sentence.
+    /// Its effect, in a single sentence.
     pub summary: &'static str,
-    /// How it is read, or why it is refused.
+    /// Its parser, or the reason why it is refused.
     pub kind: ActionKind,
 }
 
-/// How an action is read.
+/// Parser of an action, or its refusal.
 pub enum ActionKind {
-    /// Reads the words up to the condition.
+    /// Parses the arguments up to the condition.
     Done(ActionParser),
     /// Understood and not built, and why.
     Refused(&'static str),
 }
 
-/// Reads the words of an action up to the condition. It finds its own name, with what stands in its parentheses, as [`Args::taken`].
+/// Parses the arguments of an action up to the condition. The action's own name, with its parentheses, is [`Args::taken`].
 pub type ActionParser = fn(&mut Args<'_>, &mut Scope<'_>, RuleSet) -> Result<Box<dyn Action>, Fault>;
 
 /// All actions, family by family.
@@ -280,7 +281,7 @@ const TCP_REQUEST: u16 = CONNECTION | SESSION | CONTENT;
 /// The rules of `tcp-request` and `tcp-response`.
 const TCP: u16 = TCP_REQUEST | SERVER_CONTENT;
 
-/// An action that does what it says.
+/// An action that is built.
 const fn done(name: &'static str, sets: u16, arguments: &'static str, summary: &'static str, parser: ActionParser) -> ActionWord {
     ActionWord { name, sets, arguments, summary, kind: ActionKind::Done(parser) }
 }
@@ -288,7 +289,7 @@ const fn done(name: &'static str, sets: u16, arguments: &'static str, summary: &
 /// More bytes may change a value.
 struct InDoubt;
 
-/// What an expression gives, unless bytes that may still come decide whether it gives anything.
+/// Evaluates an expression, unless bytes that may still come decide whether it has a value.
 fn found<'a>(expr: &'a Expr, env: &Env<'a>) -> Result<Option<Value<'a>>, InDoubt> {
     match tried(expr, env) {
         (None, true) => Err(InDoubt),
@@ -296,7 +297,7 @@ fn found<'a>(expr: &'a Expr, env: &Env<'a>) -> Result<Option<Value<'a>>, InDoubt
     }
 }
 
-/// What an expression gives, unless bytes that may still come change it.
+/// Evaluates an expression, unless bytes that may still come change its value.
 fn settled<'a>(expr: &'a Expr, env: &Env<'a>) -> Result<Option<Value<'a>>, InDoubt> {
     match tried(expr, env) {
         (_, true) => Err(InDoubt),
@@ -304,17 +305,17 @@ fn settled<'a>(expr: &'a Expr, env: &Env<'a>) -> Result<Option<Value<'a>>, InDou
     }
 }
 
-/// What an expression gives, and whether that is in doubt.
+/// Evaluates an expression, and returns whether the value is in doubt.
 fn tried<'a>(expr: &'a Expr, env: &Env<'a>) -> (Option<Value<'a>>, bool) {
     let Some(doubt) = env.doubt else { return (expr.eval(env), false) };
-    // What conditions have left says nothing about this one.
+    // Doubts that conditions have left do not concern this expression.
     doubt.take();
     let value = expr.eval(env);
     let headless = doubt.head.get() && env.request.is_none() && expr.needs().has(Needs::REQUEST);
     (value, doubt.take() || headless)
 }
 
-/// Where the evaluation of a set of rules stands.
+/// Position in the evaluation of a set of rules.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Cursor {
     /// The next rule, by its index.
@@ -339,7 +340,7 @@ impl Cursor {
     }
 }
 
-/// Runs a set of rules: those whose condition holds, in order, until one says more than [`Flow::Next`].
+/// Runs a set of rules: those whose condition holds, in order, until an action returns more than [`Flow::Next`].
 pub fn run(rules: &[Arc<Rule>], stream: &mut Stream) -> Flow {
     run_from(rules, &mut Cursor::default(), stream)
 }
@@ -350,7 +351,7 @@ pub fn run_from(rules: &[Arc<Rule>], at: &mut Cursor, stream: &mut Stream) -> Fl
     if at.rule == 0 {
         stream.facts.soft_rewrites = false;
     } else {
-        // What was waited for has come.
+        // The wait of the rule before is over.
         stream.facts.waiting_rule = None;
     }
     let deferral = stream.facts.session.worker.deferral.is_open().then(|| stream.facts.session.worker.clone());
@@ -367,7 +368,7 @@ pub fn run_from(rules: &[Arc<Rule>], at: &mut Cursor, stream: &mut Stream) -> Fl
             if let Some(work) = worker.deferral.take() {
                 return Flow::Work(work);
             }
-            // What an action does is not done twice.
+            // Work of an action is not done twice.
             worker.deferral.open(false);
         }
         let flow = match holds {

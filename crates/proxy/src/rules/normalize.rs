@@ -1,4 +1,4 @@
-//! `normalize-uri`: one spelling for targets that mean the same (RFC 3986 section 6.2.2), a step at a time.
+//! `normalize-uri`: a single spelling for equivalent targets (RFC 3986 section 6.2.2), a step at a time.
 //!
 //! A step works on the path, or on path and query; scheme and authority stay. Each step is safe alone; whether several are in this
 //! order is the operator's judgement.
@@ -25,7 +25,7 @@ pub(super) const ACTIONS: &[ActionWord] = &[done(
 enum Step {
     /// `#` becomes `%23`.
     FragmentEncode,
-    /// What begins with `#` goes.
+    /// The part from `#` on goes.
     FragmentStrip,
     /// Several slashes become one.
     MergeSlashes,
@@ -33,17 +33,17 @@ enum Step {
     StripDot,
     /// Segments `..` go, each with the one before it.
     StripDotDot {
-        /// Those at the start, which have none before them, go too.
+        /// Segments at the start, which have none before them, go too.
         full: bool,
     },
     /// Letters, digits, `-`, `.`, `_` and `~` are written as themselves.
     DecodeUnreserved {
-        /// A percent sign without two digits behind it is an error.
+        /// A percent sign without two digits after it is an error.
         strict: bool,
     },
-    /// The digits behind percent signs are written as capitals.
+    /// The digits after percent signs are written as capitals.
     Uppercase {
-        /// A percent sign without two digits behind it is an error.
+        /// A percent sign without two digits after it is an error.
         strict: bool,
     },
     /// Parameters of the query are sorted by name.
@@ -74,7 +74,7 @@ impl Step {
         }
     }
 
-    /// The new text; nothing when the old one is an error.
+    /// The new text; `None` when the old text is an error.
     fn apply(self, text: &[u8]) -> Option<Cow<'_, [u8]>> {
         Some(match self {
             Step::FragmentEncode => text.split(|b| *b == b'#').collect::<Vec<_>>().join(&b"%23"[..]).into(),
@@ -119,8 +119,8 @@ impl Step {
     }
 }
 
-/// The segments behind the first slash that `keep(kept, segment)` has kept. It says whether it took a segment out: when that was the
-/// last one, the slash before it stays.
+/// The segments after the first slash that `keep(kept, segment)` has kept. It returns whether it took a segment out: when
+/// that was the last one, the slash before it stays.
 fn segments<'a>(path: &'a [u8], keep: impl Fn(&mut Vec<&'a [u8]>, &'a [u8]) -> bool) -> Cow<'a, [u8]> {
     let Some(rest) = path.strip_prefix(b"/") else { return path.into() };
     let mut kept: Vec<&[u8]> = Vec::new();
@@ -134,7 +134,7 @@ fn segments<'a>(path: &'a [u8], keep: impl Fn(&mut Vec<&'a [u8]>, &'a [u8]) -> b
     [b"/", &*kept.join(&b'/')].concat().into()
 }
 
-/// Each `%XX` as `write(byte, %XX)` has it, or as it stands when that gives nothing; nothing for an error.
+/// Replaces each `%XX` by `write(byte, %XX)`, or keeps it when that returns `None`; `None` for an error.
 fn percents<'a>(text: &'a [u8], strict: bool, write: impl Fn(u8, &[u8]) -> Option<Vec<u8>>) -> Option<Cow<'a, [u8]>> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! The order in which rules run, whatever the order of their lines: what stands after a line that runs later is told of.
+//! The order in which rules run, whatever the order of their lines; a line after another that runs later gets a warning.
 
 use super::RuleSet;
 use terse_config::{Scope, Setting};
@@ -24,7 +24,7 @@ pub enum Turn {
     Server,
 }
 
-/// The lines that a section has had so far. Those of its `defaults` run before, wherever they stand.
+/// The lines that a section has had so far. Lines of its `defaults` run before, wherever they stand.
 #[derive(Clone, Copy, Default, Debug)]
 struct Lines {
     turns: [bool; TURNS.len()],
@@ -49,8 +49,8 @@ const TURNS: [(Turn, &str); 8] = [
     (Turn::Server, "use-server"),
 ];
 
-/// Notes a line, and says when it stands after one that runs later. `use_backend` and `use-server`
-/// may stand in any order: the one is for the frontend, the other for the backend.
+/// Notes a line, and warns when it stands after a line that runs later. `use_backend` and `use-server` may stand in any
+/// order: the former is for the frontend, the latter for the backend.
 pub fn note(turn: Turn, scope: &mut Scope<'_>) {
     let lines: &mut Lines = scope.section.settings.entry();
     let later = TURNS.iter().zip(lines.turns).find(|((other, _), there)| *there && *other > turn).map(|((_, name), _)| *name);

@@ -1,8 +1,8 @@
 //! Fields from a binary list, as `req.hdrs_bin` gives: `add-headers-bin`, `set-headers-bin`, `del-headers-bin`.
 //!
-//! Each name and each value stands behind its length, a number of variable size; an empty name and an empty value end the list. What
-//! such a list holds is as hostile as its source: names must be tokens, values may hold no control character, and the fields that say
-//! where a message ends are passed over. A list that is not whole, or does not fit, changes nothing.
+//! Each name and each value follows its length, a number of variable size; an empty name and an empty value end the list. The
+//! content of such a list is as hostile as its source: names must be tokens, values may hold no control character, and the
+//! fields that determine where a message ends are passed over. A list that is not whole, or does not fit, changes nothing.
 
 use super::{ANY, Action, ActionWord, Flow, RuleSet, done, rewrite};
 use crate::stream::Stream;
@@ -37,14 +37,14 @@ struct Put {
     list: Expr,
     prefix: Box<[u8]>,
     set: RuleSet,
-    /// Whether the fields of each name go before.
+    /// Whether the fields of each name are removed first.
     alone: bool,
 }
 
 impl Action for Put {
     fn run(&self, stream: &mut Stream) -> Flow {
         let list = self.list.eval(&stream.env()).and_then(|value| value.into_bytes()).map(|bytes| bytes.to_vec());
-        // Where there is no list, there is nothing to do.
+        // Without a list, there is nothing to do.
         let Some(list) = list else { return Flow::Next };
         let limit = rewrite::limit(stream, self.set);
         let fields = self.set.fields(stream);
@@ -60,7 +60,7 @@ impl Action for Put {
                 }
             }
             for (name, value) in wanted {
-                // A request has one host (RFC 9112 section 3.2).
+                // A request has a single host (RFC 9112 section 3.2).
                 match self.set == RuleSet::Request && Known::of(name) == Known::Host {
                     true => fields.set(name, value),
                     false => fields.push(name, value),
@@ -142,7 +142,7 @@ fn pairs(list: &[u8]) -> Option<Pairs<'_>> {
     }
 }
 
-/// Names alone, up to an empty one or the end.
+/// Names alone, up to an empty name or the end.
 fn names(list: &[u8]) -> Option<SmallVec<[&[u8]; 16]>> {
     let (mut names, mut rest) = (SmallVec::new(), list);
     while !rest.is_empty() {
@@ -161,7 +161,8 @@ fn string<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(string)
 }
 
-/// A number below 240 is one byte; the bits of others follow, four in the first byte, seven in each further one.
+/// Reads a length. A number below 240 is a single byte; the bits of others follow, four in the first byte, seven in each
+/// further byte.
 fn length(rest: &mut &[u8]) -> Option<usize> {
     const ONE_BYTE: u8 = 240;
     let (&first, mut after) = rest.split_first()?;

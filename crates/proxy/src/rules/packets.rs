@@ -1,4 +1,4 @@
-//! What the kernel writes into packets, or knows of them: `set-fc-mark`, `set-fc-tos` towards the client, `set-bc-mark`,
+//! Marks and fields that the kernel writes into packets: `set-fc-mark`, `set-fc-tos` towards the client, `set-bc-mark`,
 //! `set-bc-tos` towards the server.
 //!
 //! A kernel that forbids a mark sends packets without it, as HAProxy has it.
@@ -90,7 +90,7 @@ fn parse(
     Ok(Box::new(SetPackets { value, of, put }))
 }
 
-/// A number, as C writes it: decimal, or hexadecimal behind `0x`.
+/// A number, as C writes it: decimal, or hexadecimal after `0x`.
 fn number(word: &str) -> Option<u32> {
     match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
         Some(digits) => u32::from_str_radix(digits, 16).ok(),

@@ -1,4 +1,4 @@
-//! `redirect`: as an action, and as the line of old.
+//! `redirect`: as an action, and as the old line.
 
 use super::{Action, ActionWord, BOTH, Flow, RuleSet, done, rewrite};
 use crate::reply::Answer;
@@ -28,16 +28,16 @@ struct Redirect {
     keep_query: bool,
     append_slash: bool,
     ignore_empty: bool,
-    /// It is a line of old, behind all other rules.
+    /// It is an old line, after all other rules.
     is_old: bool,
 }
 
-/// What the text is.
+/// Meaning of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum To {
     /// The whole location.
     Location,
-    /// What stands before the request's path.
+    /// The text before the request's path.
     Prefix,
     /// The scheme before the request's Host and path.
     Scheme,
@@ -69,7 +69,7 @@ impl Action for Redirect {
 }
 
 impl Redirect {
-    /// Where to; nothing when there is nowhere, and that is to be passed over.
+    /// The location; `None` when it is empty, and that is to be passed over.
     fn location(&self, request: &Request, text: &[u8]) -> Option<Vec<u8>> {
         let mut location = text.to_vec();
         if self.to == To::Location {

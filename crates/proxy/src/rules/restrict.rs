@@ -10,7 +10,7 @@ use crate::stream::Stream;
 use std::sync::Arc;
 use terse_config::Place;
 
-/// The rule, where there is something to do.
+/// The rule; `None` where no field is to be changed.
 pub fn rule(names: UnusualNames) -> Option<Arc<Rule>> {
     let action: Box<dyn Action> = match names {
         UnusualNames::Preserve => return None,

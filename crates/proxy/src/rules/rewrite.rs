@@ -1,10 +1,10 @@
-//! Edits of heads: their texts, their limit, and what follows one that cannot be done.
+//! Edits of heads: their texts, their limit, and the consequence of a failed edit.
 //!
 //! An edited head may not grow beyond a buffer (`tune.bufsize`), and a request's first line must stay one. An edit that cannot be
 //! done ends the evaluation with 500, or with `strict-mode off` is left out.
 //!
-//! Heads have a buffer to themselves. Files with `tune.maxrewrite` count on HAProxy's layout, in which the body that waits takes from
-//! the same buffer, and what is kept free for rules is that many bytes.
+//! Heads have a buffer to themselves. Files with `tune.maxrewrite` count on HAProxy's layout, in which the waiting body takes
+//! from the same buffer, and that many bytes are kept free for rules.
 
 use super::{Flow, RuleSet};
 use crate::inspection::Side;
@@ -33,7 +33,7 @@ pub(super) fn with_text<R>(format: &LogFormat, stream: &mut Stream, then: impl F
     result
 }
 
-/// What follows an edit. One that could not be done is counted.
+/// Returns the continuation after an edit. An edit that could not be done is counted.
 pub(super) fn outcome(done: bool, stream: &Stream) -> Flow {
     if done { Flow::Next } else { failed(stream) }
 }
@@ -62,7 +62,8 @@ pub(super) fn limit(stream: &Stream, set: RuleSet) -> usize {
     }
 }
 
-/// Makes a head share the buffer with what waits behind it, where `tune.maxrewrite` asks for that: before rules see the head.
+/// Makes a head share the buffer with the bytes that wait after it, where `tune.maxrewrite` asks for that: before rules see
+/// the head.
 pub fn share(head: Side, waiting: &[u8], stream: &mut Stream) {
     let process = &stream.facts.plan().process;
     let Some(reserve) = process.rewrite_bytes else { return };
@@ -70,7 +71,7 @@ pub fn share(head: Side, waiting: &[u8], stream: &mut Stream) {
         Side::Request => (&stream.request.fields, stream.request.body),
         Side::Response => (&stream.response.fields, stream.response.body),
     };
-    // What lies behind the body belongs to the next message.
+    // The bytes after the body belong to the next message.
     let body = match body {
         BodyLength::None => 0,
         BodyLength::Exact(n) => usize::try_from(n).unwrap_or(usize::MAX),
@@ -80,12 +81,12 @@ pub fn share(head: Side, waiting: &[u8], stream: &mut Stream) {
     stream.facts.head_most = free.max(bytes(fields).saturating_add(reserve));
 }
 
-/// What a field's line has beside its name and its value.
+/// Bytes of a field's line beside its name and its value.
 pub(super) const FIELD_BYTES: usize = ": \r\n".len();
 
 /// Whether a head stays within a limit when so many bytes are added.
 pub(super) fn fits(fields: &Fields, more: usize, limit: usize) -> bool {
-    // What the head holds in memory is never less than what it says; counting is for heads that are near the limit.
+    // The head's size in memory is never less than its text; counting is for heads that are near the limit.
     fields.capacity().saturating_add(more) <= limit || bytes(fields).saturating_add(more) <= limit
 }
 

@@ -1,4 +1,4 @@
-//! What programs add: `lua.NAME`, `use-service lua.NAME`; and the services that are part of this one.
+//! Actions that programs add: `lua.NAME`, `use-service lua.NAME`; and the built-in services.
 
 use super::{ANY, Action, ActionWord, CONTENT, Flow, REQUEST, RuleSet, SERVER_CONTENT, done};
 use crate::script::{Applet, BuiltIn, Library, Scripts};

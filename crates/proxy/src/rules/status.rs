@@ -12,7 +12,7 @@ pub(super) const ACTIONS: &[ActionWord] =
 
 struct SetStatus {
     status: u16,
-    /// The reason phrase; the usual one when none is given.
+    /// The reason phrase; the usual phrase when the line gives none.
     reason: Box<[u8]>,
 }
 
@@ -23,8 +23,9 @@ impl Action for SetStatus {
     }
 }
 
-/// A status decides whether a body follows (RFC 9112 section 6.3): one that allows none cannot be given to a response that has bytes,
-/// and one that allows a body says that there is none. Without a reason it has the usual one.
+/// Sets the status, which decides whether a body follows (RFC 9112 section 6.3). A status without a body cannot be given to a
+/// response that has bytes: false. A status with a body gets `Content-Length: 0` where there was none. Without a reason it
+/// has the usual phrase.
 pub(super) fn apply(response: &mut Response, status: u16, reason: Option<&[u8]>) -> bool {
     if is_bodyless(status) && response.body != BodyLength::None {
         if response.body != BodyLength::Exact(0) {

@@ -42,11 +42,11 @@ pub(super) const ACTIONS: &[ActionWord] = &[
 /// A part of a target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Part {
-    /// From the first slash behind scheme and authority as far as the query.
+    /// From the first slash after scheme and authority as far as the query.
     Path,
     /// The same with the query and its mark.
     PathAndQuery,
-    /// Behind the question mark.
+    /// After the question mark.
     Query,
     /// All of it.
     Whole,
@@ -122,7 +122,7 @@ pub(super) fn put(stream: &mut Stream, part: Part, value: &[u8]) -> bool {
 }
 
 impl Part {
-    /// What a request has there.
+    /// The part of a request's target.
     pub(super) fn of(self, request: &Request) -> &[u8] {
         match self {
             Part::Path => request.path(),
@@ -162,7 +162,7 @@ fn with_part(target: &[u8], part: Part, value: &[u8]) -> Vec<u8> {
     new
 }
 
-/// Where the path begins: behind `scheme://authority`. Targets without a path (`*`, `host:443`) are all path: they are replaced.
+/// Offset of the path: after `scheme://authority`. Targets without a path (`*`, `host:443`) are all path: they are replaced.
 fn authority_end(target: &[u8]) -> usize {
     match target.windows(3).position(|window| window == b"://") {
         Some(at) if !target.starts_with(b"/") => {
@@ -183,7 +183,7 @@ fn encode(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Gives the Host field the authority of the target, if it names one (RFC 9112 section 3.2.2).
+/// Sets the Host field to the authority of the target, if it names one (RFC 9112 section 3.2.2).
 fn follow_target(request: &mut Request) {
     let end = authority_end(request.target());
     let Some(start) = request.target().windows(3).position(|window| window == b"://").filter(|_| end > 0) else { return };
@@ -194,7 +194,7 @@ fn follow_target(request: &mut Request) {
     }
 }
 
-/// Gives the target the authority that the Host field has, if the target names one.
+/// Sets the target's authority to that of the Host field, if the target names one.
 pub(super) fn follow_host(request: &mut Request) {
     let target = request.target();
     let end = authority_end(target);

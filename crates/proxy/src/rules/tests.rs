@@ -1,4 +1,4 @@
-//! Lines of configurations, and what they do to messages.
+//! Lines of configurations, and their effect on messages.
 
 use super::{Cursor, Flow, run_from};
 use crate::inspection::{Side, lend};
@@ -152,7 +152,7 @@ fn framing_is_not_a_rules() {
     assert_eq!(after, "POST /\nContent-Length: 3\n");
 }
 
-/// The answer of one rule: its kind, its status, its fields as lines, its body.
+/// The answer of a rule: its kind, its status, its fields as lines, its body.
 fn answer(keyword: &str, rule: &str) -> (char, u16, String, String) {
     let trial = Trial::front(&lines(keyword, &[rule]));
     let mut stream = trial.stream(GET);
@@ -415,7 +415,8 @@ fn what_stands_behind_an_end_without_condition_is_told_of_once() {
     assert!(old.len() == 1 && old[0].contains("'redirect' is never reached"), "{old:?}");
 }
 
-/// What rules on content make of a connection's bytes, which come piece by piece: how often they ask for more, and the log's line.
+/// Result of content rules on a connection's bytes, which come piece by piece: how often they ask for more, and the log's
+/// line.
 fn inspected(rules: &[&str], log: &str, pieces: &[&[u8]]) -> (usize, String) {
     let trial = Trial::new(&front(&format!(
         "mode tcp\n tcp-request inspect-delay 1s\n log 127.0.0.1 local0\n log-format \"{log}\"\n {}",

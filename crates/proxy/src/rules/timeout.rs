@@ -1,4 +1,4 @@
-//! Time-outs of one stream: `set-timeout`.
+//! Timeouts of a stream: `set-timeout`.
 
 use super::{Action, ActionWord, BOTH, Flow, RuleSet, done};
 use crate::settings::Timeouts;
@@ -22,7 +22,7 @@ struct SetTimeout {
     limit: Limit,
 }
 
-/// Where a time-out is kept.
+/// Selector of a timeout.
 type Which = fn(&mut Timeouts) -> &mut Option<Duration>;
 
 enum Limit {

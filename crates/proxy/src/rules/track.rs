@@ -1,4 +1,4 @@
-//! Stick tables in rules: `track-sc0` and its like, and what counts and tags the entries that are tracked.
+//! Stick tables in rules: `track-sc0` and its like, and the actions that count and tag the tracked entries.
 
 use super::{ANY, Action, ActionWord, BOTH, Flow, RuleSet, Sight, TCP, TCP_REQUEST, done, settled, variable};
 use crate::stream::Stream;
@@ -103,7 +103,7 @@ impl Action for Track {
         let settings = &worker.plan.tracking;
         with_key(kind, value, |key| {
             let Some(tracked) = stream.facts.track(self.slot, table, key, now_ms) else { return };
-            // What was counted before there was an entry.
+            // Events from before the entry was tracked.
             if is_http {
                 tracked.count(REQUESTS, 1, now_ms);
             }
@@ -257,5 +257,5 @@ fn no_slot(args: &Args<'_>, slots: usize) -> Fault {
         .hint("'tune.stick-counters' in 'global' says how many")
 }
 
-/// As many as a table can have counters by number, and more than there can be slots.
+/// The most counters that a table can have by number, and more than there can be slots.
 const MOST: u32 = 100;

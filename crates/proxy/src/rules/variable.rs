@@ -76,7 +76,7 @@ fn target(args: &Args<'_>, scope: &mut Scope<'_>) -> Result<Target, Fault> {
     Target::parse(text, &mut registry.names).map_err(|reason| args.fault(reason))
 }
 
-/// What stands in the parentheses of the action's name.
+/// The text in the parentheses of the action's name.
 pub(super) fn in_parentheses<'a>(args: &Args<'a>) -> Result<&'a str, Fault> {
     let inside = args.taken().split_once('(').and_then(|(_, inside)| inside.strip_suffix(')'));
     inside.map(str::trim).ok_or_else(|| args.fault(format!("'{}' has no closing parenthesis", args.taken())))

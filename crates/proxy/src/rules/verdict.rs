@@ -1,4 +1,4 @@
-//! How the evaluation goes on, and how the stream is logged: `allow`, `accept`, `reject`, `close`, `switch-mode`, `silent-drop`,
+//! End of the evaluation, and the stream's log: `allow`, `accept`, `reject`, `close`, `switch-mode`, `silent-drop`,
 //! `strict-mode`, `set-log-level`.
 
 use super::{ANY, Action, ActionWord, BOTH, CONTENT, Flow, REQUEST, RuleSet, SERVER_CONTENT, TCP, done};
@@ -75,7 +75,7 @@ impl Action for SilentDrop {
     fn run(&self, stream: &mut Stream) -> Flow {
         stream.facts.changes().client_packets.farewell = Some(self.farewell);
         if let Some(tls) = stream.facts.session.tls() {
-            // An alert of TLS would tell.
+            // An alert of TLS would reveal the end.
             tls.break_off();
         }
         Flow::Drop

@@ -35,7 +35,7 @@ pub(super) const ACTIONS: &[ActionWord] = &[
     }),
 ];
 
-/// What a rule waits for.
+/// Event that a rule waits for.
 #[derive(Clone, Debug)]
 pub enum Wait {
     /// For time to pass.
@@ -48,16 +48,16 @@ pub enum Wait {
     Name(Box<NameWait>),
 }
 
-/// Whose address is waited for.
+/// The name whose address is waited for.
 #[derive(Clone, Debug)]
 pub struct NameWait {
     /// The name.
     pub name: String,
-    /// Who is asked.
+    /// The resolvers that are asked.
     pub resolvers: Arc<Resolvers>,
     /// Which addresses are wanted.
     pub families: Families,
-    /// What is set to the address.
+    /// The variable that is set to the address.
     pub target: Target,
 }
 
@@ -113,12 +113,12 @@ fn do_resolve(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Resul
     Ok(Box::new(DoResolve { resolvers, families, target, name: Expr::parse(args, scope, set.have())? }))
 }
 
-/// How long and for how much of a body.
+/// Time limit and amount of a wait for a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BodyWait {
-    /// The longest that it may take; for ever without one.
+    /// Time limit; `None`: no limit.
     pub time: Option<Duration>,
-    /// So many bytes are enough; 0: all of it.
+    /// Bytes that are enough; 0: the whole body.
     pub at_least: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the PROXY protocol told of the client's connection.
+//! Samples of the PROXY protocol's header on the client's connection.
 
 use super::facts;
 use terse_http::proxy_protocol::{Announced, kind};

@@ -1,7 +1,7 @@
-//! Bodies, as far as they are there, and whole heads in binary: `req.body` and its like.
+//! Bodies, as far as they have come, and whole heads in binary: `req.body` and its like.
 //!
-//! A body is there as far as it came with the head, or was waited for (`option http-buffer-request`, `wait-for-body`). A body of a
-//! known length is seen where it lies in the buffer; one in chunks is put together when it is first asked for.
+//! A body is there as far as it came with the head, or was waited for (`option http-buffer-request`, `wait-for-body`). A body
+//! of a known length is seen where it lies in the buffer; a body in chunks is put together when it is first asked for.
 
 use super::facts;
 use crate::exchange::Body;
@@ -73,7 +73,7 @@ fn size<'a>(env: &Env<'a>, side: Side) -> Option<Value<'a>> {
     }
 }
 
-/// What a message's head says of its body.
+/// Length of a body as its message's head announces it.
 fn announced(env: &Env<'_>, side: Side) -> Option<BodyLength> {
     match side {
         Side::Request => env.request.map(|request| request.body),
@@ -98,7 +98,7 @@ fn form<'a>(args: &'a ArgList, env: &Env<'a>) -> Option<Parameters<'a>> {
     Some(Parameters::of(body(env, Side::Request)?.bytes, args.str(0).unwrap_or_default(), b'&', ignore_case))
 }
 
-/// Names and values, each behind its length; two empty ones end the list. Names are in lower case.
+/// Encodes names and values, each after its length; two empty texts end the list. Names are in lower case.
 fn binary<'a>(fields: &Fields) -> Value<'a> {
     let mut out = Vec::with_capacity(fields.capacity());
     for (name, value) in fields.iter() {
@@ -111,7 +111,7 @@ fn binary<'a>(fields: &Fields) -> Value<'a> {
     Value::Bin(Octets::from(out))
 }
 
-/// A number of the protocol of agents: one byte below 240, above it the four low bits, then seven at a time.
+/// A number of the protocol of agents: a single byte below 240, above it the four low bits, then seven at a time.
 fn number(mut number: u64, out: &mut Vec<u8>) {
     if number < 240 {
         return out.push(number as u8);

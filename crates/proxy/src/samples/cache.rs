@@ -1,4 +1,4 @@
-//! What a cache did.
+//! Samples of a stream's cache.
 
 use super::facts;
 use terse_sample::{Env, Fetch, Needs, Type, Value};

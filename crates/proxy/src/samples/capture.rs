@@ -1,4 +1,4 @@
-//! What was captured: header fields, cookies, the request's first line as the client sent it; and the converters that capture.
+//! Captured values: header fields, cookies, the request's first line as the client sent it; and the converters that capture.
 
 use super::facts;
 use crate::captures::Slots;
@@ -103,7 +103,7 @@ pub(super) const ALIASES: &[Alias] = &[
     Alias::line("HV", "The request's version.", |env| Some(Value::str(FirstLine::of(env)?.version()))),
 ];
 
-/// Whether there was a transaction; of one over bytes there are captures too.
+/// Whether there was a transaction; a stream of bytes has captures, too.
 fn is_read(facts: &Facts) -> bool {
     facts.version.is_some() || facts.frontend().mode != Mode::Http
 }
@@ -168,7 +168,7 @@ fn slot<'a>(slots: &Slots, args: &ArgList) -> Option<Value<'a>> {
     slots.at(usize::try_from(args.int(0)?).ok()?, |text| Value::Str(Octets::copy(text)))
 }
 
-/// Puts a text into a slot of this frontend's captures, if it has it; the text stays what it is.
+/// Puts a text into a slot of this frontend's captures, if it has the slot; the text is returned unchanged.
 fn capture<'a>(
     value: Value<'a>,
     args: &ArgList,
@@ -186,7 +186,7 @@ fn capture<'a>(
     Some(Value::Str(text))
 }
 
-/// The captures in one piece, if the frontend has any and there was a transaction.
+/// The captures as a single text, if the frontend has any and there was a transaction.
 fn block(facts: &Facts, declared: fn(&LogSettings) -> &[Capture], captured: fn(&Facts) -> &Slots) -> Option<Value<'static>> {
     let slots = declared(&facts.frontend().log.settings).len();
     (slots > 0 && is_read(facts)).then(|| joined(captured(facts), slots))

@@ -28,7 +28,7 @@ struct When {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Something went wrong: what `option dontlog-normal` would log.
+    /// An error: a case that `option dontlog-normal` would log.
     Error,
     /// A server was connected to.
     Forwarded,

@@ -87,7 +87,7 @@ fn write_time(out: &mut Vec<u8>, t: &LocalTime) {
     let _ = write!(out, "{:02}/{}/{:04}:{:02}:{:02}:{:02}", t.day, t.month_name(), t.year, t.hour, t.minute, t.second);
 }
 
-/// `s`, `ms` or `us`: how many there are in a second.
+/// Replaces the unit `s`, `ms` or `us` by its number in a second.
 fn check_unit(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
     let Some(Arg::Str(word)) = args.first() else { return Ok(()) };
     let per_second = match &**word {

@@ -1,7 +1,7 @@
-//! What the first message of a TLS handshake says (RFC 8446 section 4.1.2), read where it passes by: `req.ssl_sni` and its like.
+//! Fields of the first message of a TLS handshake (RFC 8446 section 4.1.2), read in passing: `req.ssl_sni` and its like.
 //!
-//! Nothing is decrypted and nothing is kept: the server for which it is meant reads it all again. A message that records cut (RFC 8446
-//! section 5.1) is put together.
+//! Nothing is decrypted and nothing is kept: the server for which the message is meant reads it all again. A message that is
+//! split over records (RFC 8446 section 5.1) is put together.
 
 use super::payload::{Raw, Read};
 use crate::inspection::Side;
@@ -99,7 +99,7 @@ struct Hello<'a> {
     extensions: &'a [u8],
 }
 
-/// Something of the client's first message, once all of the message is there.
+/// A value of the client's first message, once all of the message is there.
 fn hello<'a, T>(env: &Env<'a>, get: impl FnOnce(Hello<'a>) -> Option<T>) -> Option<T> {
     let raw = Raw::of(env, Some(Side::Request))?;
     raw.settle(message(&raw, Some(CLIENT_HELLO)).and_then(client_hello)).and_then(get)
@@ -153,7 +153,7 @@ fn first_message(mut records: &[u8], wanted: Option<u8>) -> Read<Cow<'_, [u8]>> 
     }
 }
 
-/// What a record has of a handshake.
+/// The part of a handshake in a record.
 struct Fragment<'a> {
     bytes: &'a [u8],
     is_whole: bool,
@@ -210,7 +210,7 @@ const CLIENT_HELLO: u8 = 1;
 /// A message's type and length.
 const MESSAGE_HEAD: usize = 4;
 
-/// What an extension holds: `Some(None)` when it is not there, nothing when the list of extensions is broken.
+/// The content of an extension: `Some(None)` when it is not there, `None` when the list of extensions is broken.
 fn extension(mut all: &[u8], wanted: u16) -> Option<Option<&[u8]>> {
     while all.len() >= 4 {
         let (kind, rest) = u16_of(all)?;
@@ -227,7 +227,7 @@ fn find(all: &[u8], wanted: u16) -> Option<&[u8]> {
     extension(all, wanted)?
 }
 
-/// The first name of the list, when it is one of a host (RFC 6066 section 3).
+/// The first name of the list, when it is the name of a host (RFC 6066 section 3).
 fn server_name(data: &[u8]) -> Option<&[u8]> {
     match list(data)? {
         [0, name @ ..] => Some(long(name)?.0),
@@ -235,7 +235,7 @@ fn server_name(data: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The entries behind the length of their list.
+/// The entries after the length of their list.
 fn list(data: &[u8]) -> Option<&[u8]> {
     long(data).map(|(entries, _)| entries).filter(|entries| entries.len() >= 2)
 }
@@ -276,7 +276,7 @@ fn handshake<'a>(env: &Env<'a>, side: Side) -> Option<Value<'a>> {
     raw.settle(kind).map(|kind| Value::Int(kind.into()))
 }
 
-/// The same where the first record is not one of a handshake.
+/// The same where the first record is no handshake record.
 fn handshake_type(bytes: &[u8]) -> Read<u8> {
     let Some(kind) = bytes.first() else { return Read::More };
     if !is_record(*kind) {
@@ -291,7 +291,7 @@ fn handshake_type(bytes: &[u8]) -> Read<u8> {
     }
 }
 
-/// The version of the first message where its record is not one of a handshake: of SSL 3 and TLS, or of SSL 2 in its own frame.
+/// The version of the first message where its record is no handshake record: of SSL 3 and TLS, or of SSL 2 in its own frame.
 fn version(bytes: &[u8]) -> Read<i64> {
     let Some(kind) = bytes.first() else { return Read::More };
     if !is_record(*kind) {
@@ -338,21 +338,21 @@ fn number(major: u8, minor: u8) -> i64 {
     i64::from(major) << 16 | i64::from(minor)
 }
 
-/// RFC 8446 section 5.2 and what older versions add.
+/// Largest record: RFC 8446 section 5.2 and the allowance of older versions.
 const LARGEST_RECORD: u16 = (1 << 14) + 2048;
 
-/// A number of 16 bits, and what follows.
+/// Splits off a number of 16 bits.
 fn u16_of(bytes: &[u8]) -> Option<(u16, &[u8])> {
     bytes.split_first_chunk().map(|(number, rest)| (u16::from_be_bytes(*number), rest))
 }
 
-/// As many bytes as the 8 bits before them say, and what follows.
+/// Splits off the bytes whose number the 8 bits before them give.
 fn short(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first()?;
     rest.split_at_checked((*length).into())
 }
 
-/// As many bytes as the 16 bits before them say, and what follows.
+/// Splits off the bytes whose number the 16 bits before them give.
 fn long(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = u16_of(bytes)?;
     rest.split_at_checked(length.into())
@@ -434,11 +434,11 @@ mod tests {
                 assert_eq!(hello_of(&bytes[..length]), Read::More, "{most} {length}");
                 assert_eq!(kind_of(&bytes[..length]), Read::More, "{most} {length}");
             }
-            // What is no handshake cuts off a message for good.
+            // A record of another type cuts off a message for good.
             let broken = [&bytes[..most + 5], &[21, 3, 1, 0, 2, 1, 0]].concat();
             assert_eq!(hello_of(&broken), Read::Never, "{most}");
         }
-        // What follows the message in its record is another one.
+        // Bytes after the message in its record are another message.
         let two = [&whole[5..], &[20, 0, 0, 0]].concat();
         assert_eq!(found(&cut(&two, 1 << 14)), found(&whole));
     }

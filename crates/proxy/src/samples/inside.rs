@@ -1,6 +1,6 @@
-//! For those who look for bugs: what a stream's two ends are doing (`fs.debug_str`), and how they ended (`term_events`).
+//! For debugging: the state of a stream's two ends (`fs.debug_str`), and how they ended (`term_events`).
 //!
-//! As in HAProxy nobody should rely on the form of these texts.
+//! As in HAProxy the form of these texts is not stable.
 
 use super::{facts, stream};
 use crate::facts::Facts;

@@ -2,7 +2,7 @@
 
 use terse_sample::Fetch;
 
-/// Entries of one summary and one reason.
+/// Entries with the same summary and the same reason.
 macro_rules! refused {
     ($summary:literal, $reason:literal: $($name:literal)*) => {
         &[$(Fetch::refused($name, $summary, $reason)),*]

@@ -38,16 +38,16 @@ pub(super) const CONVERTERS: &[Converter] = &[
 
 /// A proxy or server that an expression names: found when the plan is built, since sections may follow the line that names them.
 pub(crate) struct Named {
-    /// What is named.
+    /// Kind of the named object.
     pub(crate) kind: NamedKind,
-    /// The proxy's name. Of a server without one, that of the section.
+    /// The proxy's name. For a server without a proxy's name, that of the section.
     pub(crate) proxy: Arc<str>,
     /// The server's name; empty where a proxy is named.
     pub(crate) server: Box<str>,
     found: OnceLock<Option<Found>>,
 }
 
-/// What is named.
+/// Kind of a named object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NamedKind {
     Frontend,
@@ -58,7 +58,7 @@ pub(crate) enum NamedKind {
     OwnServer,
 }
 
-/// Where it is: the index of a frontend or the number of a backend, and the index of a server in that.
+/// Location of the object: the index of a frontend or the number of a backend, and the index of a server in that.
 #[derive(Clone, Copy)]
 struct Found {
     proxy: usize,
@@ -105,7 +105,7 @@ impl Named {
 
     fn note(named: Named, text: &str, compiler: &mut Compiler<'_>) -> Arg {
         let named = Arc::new(named);
-        // Once tables are known the configuration was complete long ago: the expression is one of a running process.
+        // Once tables are known the configuration is complete: the expression belongs to a running process.
         if compiler.registry.own::<Known>().0.get().is_none() {
             let at = compiler.place.text.rfind(text).map(|at| at..at + text.len());
             let place = at.map_or_else(|| compiler.place.clone(), |span| compiler.place.at(span));
@@ -144,7 +144,7 @@ impl Named {
     }
 }
 
-/// The backend that the first argument names; without one the stream's, or its own half of a `listen`.
+/// The backend that the first argument names; without the argument the stream's, or its own half of a `listen`.
 pub(super) fn backend(args: &ArgList, env: &Env<'_>) -> Option<Held> {
     let Some(named) = args.own::<Named>(0) else { return own_backend(env) };
     of_number(named.found(plan(env)?)?.proxy, env)
@@ -174,7 +174,7 @@ fn of_number(number: usize, env: &Env<'_>) -> Option<Held> {
     }
 }
 
-/// The frontend that the first argument names; without one the stream's.
+/// The frontend that the first argument names; without the argument the stream's.
 pub(super) fn frontend<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Frontend> {
     let facts = facts(env)?;
     let Some(named) = args.own::<Named>(0) else { return Some(facts.frontend()) };

@@ -1,7 +1,7 @@
-//! Bytes of a connection that carries bytes: how many there are, parts of them, and what the first of them say in protocols that
-//! name their target there.
+//! Bytes of a connection that carries bytes: their number, parts of them, and the targets that the first bytes of some
+//! protocols name.
 //!
-//! Where a connection carries HTTP there is no payload: its bodies are `req.body` and `res.body`.
+//! A connection that carries HTTP has no payload: its bodies are `req.body` and `res.body`.
 //!
 //! Invariant: nothing here looks beyond the bytes that are there, and no number in them is trusted: a length that leads outside is
 //! either waited for, when a buffer could hold it, or means that there is no value.
@@ -64,11 +64,11 @@ pub(super) const FETCHES: &[Fetch] = &[
     .params(NAME)
     .needs(Needs::BYTES.or(Needs::CLIENT)),
     Fetch::one("req.rdp_cookie_cnt", Type::Int, "1 when an RDP client's first packet has the cookie, 0 when not.", |args, env| {
-        // HTTP has none.
+        // HTTP has no such cookie.
         let Some(raw) = Raw::of(env, Some(Side::Request)) else { return facts(env).map(|_| Value::Int(0)) };
         match rdp_cookie(raw.bytes, args.str(0).unwrap_or_default()) {
             Read::More if raw.inspection.is_open() => raw.settle(Read::More),
-            // Where no more can come, what is not there will never be.
+            // Where no more bytes can come, the missing cookie never will.
             read => Some(Value::Int(matches!(read, Read::Found(_)).into())),
         }
     })
@@ -104,19 +104,19 @@ pub(super) const FETCHES: &[Fetch] = &[
     ),
 ];
 
-/// What reading some bytes has led to.
+/// Result of parsing the bytes so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Read<T> {
     /// The value.
     Found(T),
     /// The bytes to come decide.
     More,
-    /// There is none, whatever comes.
+    /// There is none, whatever bytes come.
     Never,
 }
 
 impl<T> Read<T> {
-    /// What follows of the value, where there is one.
+    /// Continues with the value, where there is one.
     pub(super) fn and_then<U>(self, next: impl FnOnce(T) -> Read<U>) -> Read<U> {
         match self {
             Read::Found(value) => next(value),
@@ -126,16 +126,16 @@ impl<T> Read<T> {
     }
 }
 
-/// The bytes of one side of a connection that carries bytes.
+/// The bytes of a direction of a connection that carries bytes.
 pub(super) struct Raw<'a> {
     pub(super) bytes: &'a [u8],
-    /// How many bytes a buffer holds: what does not fit never comes.
+    /// Size of a buffer in bytes: bytes that do not fit never come.
     room: u64,
     inspection: &'a Inspection,
 }
 
 impl<'a> Raw<'a> {
-    /// Of that side, or of the one that is looked at.
+    /// The bytes of that side; `None`: of the side under inspection.
     pub(super) fn of(env: &Env<'a>, side: Option<Side>) -> Option<Raw<'a>> {
         let facts = facts(env).filter(|facts| facts.version.is_none())?;
         let inspection = facts.inspection.as_deref()?;
@@ -143,7 +143,7 @@ impl<'a> Raw<'a> {
         Some(Raw { bytes, room: facts.plan().process.buffer_bytes as u64, inspection })
     }
 
-    /// The value, if there is one; notes when it may yet come.
+    /// The value, if there is one; records when it may yet come.
     pub(super) fn settle<T>(&self, read: Read<T>) -> Option<T> {
         match read {
             Read::Found(value) => Some(value),
@@ -160,7 +160,7 @@ impl<'a> Raw<'a> {
         self.inspection.keep(message)
     }
 
-    /// So many bytes from there.
+    /// The `length` bytes from `at` on.
     fn part(&self, at: u64, length: u64) -> Read<&'a [u8]> {
         match at.checked_add(length) {
             Some(end) if end <= self.bytes.len() as u64 => {
@@ -213,7 +213,7 @@ fn hexadecimal(digits: &[u8]) -> Option<u32> {
     digits.iter().try_fold(0, |number: u32, &digit| Some(number << 4 | char::from(digit).to_digit(16)?))
 }
 
-/// In HTTP the head counts, and what is there of the body.
+/// Under HTTP the head counts, and the body as far as it has come.
 fn length<'a>(env: &Env<'a>, side: Side) -> Option<Value<'a>> {
     let facts = facts(env)?;
     let inspection = facts.inspection.as_deref()?;
@@ -251,11 +251,11 @@ fn length_value<'a>(args: &ArgList, raw: &Raw<'a>) -> Option<Value<'a>> {
     raw.settle(raw.part(begin, length)).map(|bytes| Value::Bin(Octets::from(bytes)))
 }
 
-/// Where the bytes of a `payload_lv` begin.
+/// Begin of the bytes of a `payload_lv`.
 enum Offset {
     /// From the start.
     Absolute(u64),
-    /// From behind the length.
+    /// From the end of the length field.
     Relative(i64),
 }
 

@@ -148,7 +148,7 @@ pub(super) fn count(n: impl TryInto<i64>) -> Value<'static> {
     Value::Int(n.try_into().unwrap_or(i64::MAX))
 }
 
-/// Servers that new clients can be sent to: active ones, or else all backups, or else the first of them.
+/// Number of servers that new clients can be sent to: active servers, or else all backups, or else the first backup.
 pub(super) fn usable(farm: &Farm) -> u32 {
     match farm.up() {
         (0, backups) if !farm.settings().all_backups => backups.min(1),
@@ -157,7 +157,7 @@ pub(super) fn usable(farm: &Farm) -> u32 {
     }
 }
 
-/// What waits, spread over the servers; twice as much when there is none, since one will come back soon.
+/// The waiting streams per server; twice their number when there is no server, since a server will come back soon.
 fn average_queue(waiting: i64, servers: i64) -> i64 {
     if servers > 0 { (waiting + servers - 1) / servers } else { waiting * 2 }
 }
@@ -178,7 +178,7 @@ fn slots_and_places(farm: &Farm) -> i64 {
     })
 }
 
-/// Free slots of a server; nothing when it has no limit.
+/// Free slots of a server; `None` when it has no limit.
 pub(super) fn free(server: &Server) -> Option<i64> {
     let limit = server.maxconn();
     (limit > 0).then(|| i64::from(limit.saturating_sub(server.served())))

@@ -1,7 +1,8 @@
-//! How much there was in the last second: sessions and requests of proxies and servers.
+//! Rates of the last second: sessions and requests of proxies and servers.
 //!
-//! Nothing is counted for these fetches: they look at counters that are there anyway, and each remembers what it saw. As in HAProxy
-//! a rate is what came in the second that runs, and of the second before as much as the window of a second still covers.
+//! Nothing is counted for these fetches: they look at counters that are there anyway, and each remembers the values that it
+//! saw. As in HAProxy a rate is the count of the running second, plus the share of the second before that the window of a
+//! second still covers.
 
 use super::lookup::{Named, backend, frontend, server};
 use super::proxy::count;
@@ -37,10 +38,10 @@ pub(super) const FETCHES: &[Fetch] = &[
     .check(|args, compiler| check(args, compiler, Named::server)),
 ];
 
-/// Where [`check`] puts the meter.
+/// Index of the meter among the arguments, as [`check`] sets it.
 const METER: usize = 1;
 
-/// Adds a meter to what `name` makes of the first argument.
+/// Adds a meter to the result of `name` on the first argument.
 fn check(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>, name: Check) -> Result<(), String> {
     name(args, compiler)?;
     args.resize(METER, Arg::None);
@@ -54,7 +55,7 @@ fn rate<'a>(args: &ArgList, env: &Env<'a>, total: u64) -> Option<Value<'a>> {
     Some(count(meter.rate(total, now.seconds.saturating_mul(1000).saturating_add((now.micros / 1000).into()))))
 }
 
-/// What a fetch has seen of a counter.
+/// A fetch's last values of a counter.
 #[derive(Default)]
 struct Meter(Mutex<Seen>);
 
@@ -64,7 +65,7 @@ struct Seen {
     since_ms: i64,
     /// The counter at that time.
     base: u64,
-    /// What came in the second before.
+    /// Count of the second before.
     before: u64,
 }
 
@@ -82,7 +83,7 @@ impl Meter {
                 *seen = Seen { since_ms: seen.since_ms + SECOND_MS, base: total, before: came };
                 came * (2 * SECOND_MS - elapsed) as u64 / SECOND_MS as u64
             }
-            // Nobody has looked for long, or the clock was set: what came since then is spread over that time.
+            // No look for long, or the clock was set: the count since then is spread over that time.
             _ => {
                 let seconds = if seen.since_ms == 0 { 1 } else { elapsed.unsigned_abs() / SECOND_MS as u64 };
                 let average = came.div_ceil(seconds.max(1));

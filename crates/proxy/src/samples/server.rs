@@ -78,7 +78,7 @@ pub(super) const FETCHES: &[Fetch] = &[
     .check(Named::server),
 ];
 
-/// The address of the stream's server, when it is one of IP.
+/// The address of the stream's server, when it is an IP address.
 pub(super) fn server_address(env: &Env<'_>) -> Option<SocketAddr> {
     let facts = facts(env)?;
     facts.server.as_ref()?.address().destination()?.of(facts.local)

@@ -1,4 +1,4 @@
-//! What the kernel knows: whether addresses are this machine's, and how a TCP connection does (`TCP_INFO`).
+//! Facts known to the kernel: whether addresses are this machine's, and the state of a TCP connection (`TCP_INFO`).
 //!
 //! Each value costs a system call, when it is asked for.
 
@@ -44,7 +44,7 @@ macro_rules! server {
     };
 }
 
-/// The session, where its client came by a unix socket, and nothing has told of an address.
+/// The session, where its client came by a unix socket, and no PROXY header has set an address.
 pub(super) fn over_unix<'a>(env: &Env<'a>) -> Option<&'a Session> {
     let session: &Session = &facts(env)?.session;
     (session.socket.get().is_some() && session.client.get().is_none()).then_some(session)

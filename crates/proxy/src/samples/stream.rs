@@ -1,4 +1,4 @@
-//! What happened to the stream: statuses, bytes, how it ended, what compression did.
+//! Facts of a stream: statuses, bytes, its end, its compression.
 
 use super::proxy::count;
 use super::{checked, facts};
@@ -56,7 +56,7 @@ pub(super) const FETCHES: &[Fetch] = &[
     }),
     Fetch::one("fc_http_major", Type::Int, "The major version of HTTP that the client speaks.", |_, env| {
         let facts = facts(env)?;
-        // Bytes that nobody has read as HTTP have no version.
+        // Bytes that were not parsed as HTTP have no version.
         let speaks = facts.version.is_some() || facts.frontend().mode == Mode::Http;
         speaks.then_some(Value::Int(if facts.version == Some(Version::Http2) { 2 } else { 1 }))
     }),
@@ -213,7 +213,7 @@ pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("thread", Type::Int, "The number of the worker, from 0.", |_, env| Some(count(facts(env)?.session.worker.index))),
 ];
 
-/// What became of the stream's bodies; nothing became of them where nothing is to be decoded.
+/// Outcome of the decoding of the stream's bodies.
 fn decoding(env: &Env<'_>) -> Option<Decoding> {
     Some(facts(env)?.figures.decoding.get())
 }
@@ -229,7 +229,7 @@ pub(super) fn status<'a>(env: &Env<'a>) -> Option<Value<'a>> {
     }))
 }
 
-/// Two letters: who ended the stream, and when.
+/// Two letters: the side that ended the stream, and the phase.
 pub(super) fn state<'a>(env: &Env<'a>) -> Option<Value<'a>> {
     Some(Value::Str(Octets::copy(&letters(env)?)))
 }
@@ -247,7 +247,7 @@ pub(super) fn unique_id<'a>(env: &Env<'a>) -> Option<Value<'a>> {
     }
 }
 
-/// What `fc_compressor` says.
+/// Summary of `fc_compressor`.
 const COMPRESSOR_OF_CLIENT: &str = "Who compresses the response's body on its way to the client: records, content, stored (content, in stored records), none, off, both.";
-/// What `bc_compressor` says.
+/// Summary of `bc_compressor`.
 const COMPRESSOR_OF_SERVER: &str = "The same on its way from the server.";

@@ -1,8 +1,8 @@
-//! What stick tables hold: of the keys that slots track (`sc_`, `sc0_`, `sc1_`, `sc2_`), of the client's address (`src_`), of any
-//! value (converters `table_`).
+//! Values of stick tables: of the keys that slots track (`sc_`, `sc0_`, `sc1_`, `sc2_`), of the client's address (`src_`), of
+//! any value (converters `table_`).
 //!
-//! All are made of one list of what can be asked ([`Ask`]). Where a key has no entry, the answer is 0; where the table does not
-//! store what is asked for, there is none.
+//! All are made of a single list of queries ([`Ask`]). Where a key has no entry, the answer is 0; where the table does not
+//! store the data, there is no value.
 
 use super::facts;
 use crate::facts::Facts;
@@ -12,7 +12,7 @@ use terse_balance::table::{Data, Entry, Table};
 use terse_sample::argument::{Arg, Own, Param, ParamKind, may, need};
 use terse_sample::{ArgList, Compiler, Converter, Env, Fetch, Type, Value};
 
-/// What can be asked of an entry, or done to it.
+/// A query of an entry, or a change of it.
 #[derive(Clone, Copy)]
 enum Ask {
     /// A number.
@@ -23,11 +23,11 @@ enum Ask {
     Numbered(Data),
     /// The number that has a name of its own, or else has this number among its like.
     Named(Data, Data, u32),
-    /// Counts, and gives the new number: which one, and which rate is counted along.
+    /// Counts, and returns the new number: the counter, and the rate that is counted along.
     Count(Counted),
     /// Sets to 0, and gives the number before.
     Clear(Counted),
-    /// How many streams and sessions track it.
+    /// Number of streams and sessions that track it.
     Trackers,
     /// Whether there is an entry.
     Exists,
@@ -36,7 +36,7 @@ enum Ask {
 /// A general purpose counter.
 #[derive(Clone, Copy)]
 enum Counted {
-    /// By the number that is given.
+    /// By the given number.
     Numbered,
     /// `gpc0`
     First,
@@ -58,7 +58,7 @@ impl Ask {
         if matches!(self, Ask::Exists) { Type::Bool } else { Type::Int }
     }
 
-    /// What the table must store for it: one of two.
+    /// The data that the table must store for it: either of two.
     const fn wants(self) -> Want {
         match self {
             Ask::Number(data) | Ask::Kbytes(data) | Ask::Numbered(data) => Want::Data(data, None),
@@ -127,8 +127,8 @@ impl Counted {
     }
 }
 
-/// What can be asked of keys that are tracked, of the client's address and of any value: the name of the fetch, the name of the
-/// converter, what is asked, and what it gives.
+/// The queries of tracked keys, of the client's address and of any value: the name of the fetch, the name of the converter,
+/// the query, and the type of the result.
 macro_rules! asked {
     ($then:ident!($($head:tt)*)) => {
         $then! {
@@ -261,7 +261,7 @@ pub(super) const SLOT_2: &[Fetch] = asked!(of_slot!("sc2_", Some(2), "of the ent
 pub(super) const OF_CLIENT: &[Fetch] = asked!(of_client!());
 pub(super) const CONVERTERS: &[Converter] = asked!(of_value!());
 
-/// How long entries have lived and will live: `<table>[,<default>]`.
+/// Age and remaining lifetime of entries: `<table>[,<default>]`.
 pub(super) const AGES: &[Converter] = &[
     Converter::new(
         "table_expire",
@@ -322,13 +322,13 @@ const fn table_params(takes_number: bool) -> &'static [Param] {
     if takes_number { NUMBER_AND_TABLE } else { ONLY_TABLE }
 }
 
-/// Where arguments stand once they are settled, whatever they were.
+/// Indices of the settled arguments, whatever was given.
 const NUMBER: usize = 0;
 const SLOT: usize = 1;
 const TABLE: usize = 2;
 const DEFAULT: usize = 3;
 
-/// Settles the arguments of a fetch of a slot. A table that is not named is the one that the slot tracks in.
+/// Settles the arguments of a fetch of a slot. Without a table's name, it is the table that the slot tracks in.
 fn settle_slot(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>, ask: Ask, slot: Option<u32>) -> Result<(), String> {
     let mut given = std::mem::take(args).into_iter();
     let number = if ask.takes_number() { natural(given.next())? } else { 0 };
@@ -344,7 +344,7 @@ fn settle_slot(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>, ask: Ask, slot:
     Ok(())
 }
 
-/// Settles the arguments of what asks a table. One that is not named is the section's own.
+/// Settles the arguments of a query of a table. Without a table's name, it is the section's own.
 fn settle_table(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>, ask: Ask) -> Result<(), String> {
     let mut given = std::mem::take(args).into_iter();
     let number = if ask.takes_number() { natural(given.next())? } else { 0 };
@@ -379,7 +379,7 @@ fn natural(arg: Option<Arg>) -> Result<u32, String> {
     }
 }
 
-/// Asks the entry that a slot tracks, or the one of the same key in another table.
+/// Queries the entry that a slot tracks, or the entry of the same key in another table.
 fn ask_slot<'a>(args: &'a ArgList, env: &Env<'a>, ask: Ask) -> Option<Value<'a>> {
     let facts = facts(env)?;
     let (number, slot) = (numbered(args), usize::try_from(args.int(SLOT)?).ok()?);

@@ -1,4 +1,4 @@
-//! How much a stream and the workers compute: `cpu_calls`, `lat_ns_tot`, `cpu_usage_thr` and their kin.
+//! Computing time of streams and workers: `cpu_calls`, `lat_ns_tot`, `cpu_usage_thr` and their kin.
 
 use super::facts;
 use super::proxy::count;
@@ -16,7 +16,7 @@ macro_rules! measured {
         .check(ask)
     };
 }
-/// Of streams: tasks are measured once one of these stands in the configuration.
+/// Fetches of streams: tasks are measured once such a fetch stands in the configuration.
 pub(super) const OF_STREAMS: &[Fetch] = &[
     measured!("cpu_calls", "How often the stream's task was called.", |cost| cost.calls),
     measured!("cpu_ns_tot", "Nanoseconds in the calls of the stream's task.", |cost| cost.busy_ns),

@@ -1,4 +1,4 @@
-//! Lines of logs, and what expressions say of a stream.
+//! Lines of logs, and values of expressions on a stream.
 
 use crate::log;
 use crate::stream::Stream;
@@ -11,7 +11,7 @@ use terse_message::{Abort, Cause, Phase, Who};
 const GET: &str = "GET /a?b=c HTTP/1.1\nHost: h\nCookie: SRV=s1; k=v\nX-Foo: one\nX-Foo: two|three";
 const OK: &str = "HTTP/1.1 200 OK\nContent-Length: 3\nSet-Cookie: SRV=s2; path=/\nX-Bar: bar";
 
-/// What a format says of a stream that was served by the first server.
+/// The text of a format for a stream that was served by the first server.
 fn served(lines: &str, format: &str, change: impl FnOnce(&mut Stream)) -> String {
     let trial = Trial::front(&format!("log 127.0.0.1 local0\n log-format \"{}\"\n {lines}", format.replace('"', "\\\"")));
     let mut stream = trial.stream(GET);

@@ -1,4 +1,4 @@
-//! Timers: how long each part of the stream's way took, in milliseconds, -1 for a part that it did not come to.
+//! Timers: the duration of each phase of a stream, in milliseconds, -1 for a phase that it did not come to.
 //!
 //! ```text
 //! accepted  first byte   head read   server chosen   connected   response's head   last byte
@@ -53,7 +53,7 @@ fn timer<'a>(env: &Env<'a>, of: fn(&Times) -> i64) -> Option<Value<'a>> {
     Some(Value::Int(of(&facts(env)?.times)))
 }
 
-/// A connection of bytes has no request and no head: all behind the connection to the server is data.
+/// A connection of bytes has no request and no head: all after the connection to the server is data.
 fn body<'a>(env: &Env<'a>) -> Option<Value<'a>> {
     let facts = facts(env)?;
     let request = facts.times.request.filter(|_| facts.version.is_some());

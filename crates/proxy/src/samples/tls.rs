@@ -1,5 +1,5 @@
-//! What TLS is like on connections: `ssl_fc*` and `ssl_c_*` of the client's, `ssl_bc*` and `ssl_s_*` of the server's, `ssl_f_*` of what
-//! we show ourselves. On a connection without TLS there is no value, but for whether there is any.
+//! TLS of connections: `ssl_fc*` and `ssl_c_*` of the client's, `ssl_bc*` and `ssl_s_*` of the server's, `ssl_f_*` of our own
+//! certificate. On a connection without TLS there is no value, except for whether there is any TLS.
 
 use super::facts;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use terse_tls::{Dn, Handshake, Hello, KeyedBy, Secured, Shown, Whose};
 /// `(<part>,<occurrence>,<format>)` of names in certificates.
 const NAME: &[Param] = &[may(ParamKind::Str), may(ParamKind::Int), may(ParamKind::Str)];
 
-/// Whose connection is asked about.
+/// Selector of a side's connection.
 type Of = for<'a> fn(&Env<'a>) -> Option<&'a Secured>;
 
 fn client<'a>(env: &Env<'a>) -> Option<&'a Secured> {
@@ -112,7 +112,7 @@ pub(super) const COMPRESSION: &[Fetch] = &[
     ))),
 ];
 
-/// What is found out about the client's certificate.
+/// Results of the verification of the client's certificate.
 pub(super) const VERIFIED: &[Fetch] = &[
     Fetch::one("ssl_fc_has_sni", Type::Bool, "Whether the client has asked for a server's name.", |_, env| {
         Some(Value::Bool(made(client, env).is_some_and(|tls| tls.server_name().is_some())))
@@ -264,7 +264,7 @@ fn name(args: &ArgList, dn: Dn<'_>) -> Option<Value<'static>> {
     found.map(text)
 }
 
-/// What went wrong before the first byte of HTTP.
+/// Errors before the first byte of HTTP.
 pub(super) const ERRORS: &[Fetch] = &[
     Fetch::one("fc_err", Type::Int, "The error of the client's PROXY head or handshake; 0: none.", |_, env| {
         Some(Value::Int(of_client(env).map_or(0, |error| error.number.into())))
@@ -311,7 +311,7 @@ fn of_handshake(tls: Option<&Secured>) -> Option<Told> {
     Some(Told { number: cause.number(), name: cause.name(), text: cause.text() })
 }
 
-/// What numbers of errors are called.
+/// Names of error numbers.
 pub(super) const CONVERTERS: &[Converter] = &[Converter::new(
     "x509_v_err_str",
     Type::Int,
@@ -326,7 +326,7 @@ pub(super) const CONVERTERS: &[Converter] = &[Converter::new(
     },
 )];
 
-/// What came ahead of the handshake.
+/// Early data.
 pub(super) const EARLY: &[Fetch] = &[
     Fetch::one("ssl_fc_early_rcvd", Type::Bool, "Whether early data has come from the client.", |_, env| {
         Some(Value::Bool(client(env).is_some_and(Secured::had_early)))
@@ -348,7 +348,7 @@ macro_rules! secrets {
     };
 }
 
-/// What a file of secrets (SSLKEYLOGFILE) has of TLS 1.3.
+/// Secrets of TLS 1.3, as in a key log file (SSLKEYLOGFILE).
 pub(super) const SECRETS: &[Fetch] = secrets![
     ClientEarly "ssl_fc_client_early_traffic_secret" "ssl_bc_client_early_traffic_secret" "what the client sends early";
     ClientHandshake "ssl_fc_client_handshake_traffic_secret" "ssl_bc_client_handshake_traffic_secret" "the client's handshake";
@@ -359,14 +359,14 @@ pub(super) const SECRETS: &[Fetch] = secrets![
     EarlyExporter "ssl_fc_early_exporter_secret" "ssl_bc_early_exporter_secret" "what others derive from it early";
 ];
 
-/// What was before ALPN.
+/// The predecessor of ALPN.
 pub(super) const FORMER: &[Fetch] =
     &[Fetch::refused("ssl_fc_npn", "The protocol by NPN.", NPN), Fetch::refused("ssl_bc_npn", "The same of the server.", NPN)];
 
 const NPN: &str =
     "NPN is not spoken: no client has it any more; ALPN took its place, and 'ssl_fc_alpn' and 'ssl_bc_alpn' say what it came to";
 
-/// What the client's hello says, where `tune.ssl.capture-buffer-size` keeps it.
+/// Fields of the client's hello, where `tune.ssl.capture-buffer-size` keeps it.
 pub(super) const HELLO: &[Fetch] = &[
     Fetch::one("ssl_fc_protocol_hello_id", Type::Int, "The version that the client's hello begins with.", |_, env| {
         Some(Value::Int(hello(env)?.version.into()))

@@ -20,7 +20,7 @@ pub(super) const CONVERTERS: &[Converter] = &[Converter::new(
 .params(&[may(ParamKind::Str), may(ParamKind::Str)])
 .check(check_debug)];
 
-/// Where `debug` writes.
+/// Destination of `debug`.
 pub(crate) struct Trail {
     prefix: Box<str>,
     to: To,
@@ -33,7 +33,7 @@ enum To {
     Ring(Box<str>, OnceLock<Arc<Ring>>),
 }
 
-/// Where values go that nothing else is said of: HAProxy's name of it.
+/// Ring for values without another destination: HAProxy's name of it.
 const USUAL_RING: &str = "buf0";
 
 fn check_debug(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>) -> Result<(), String> {
@@ -66,7 +66,7 @@ impl Trail {
         self.ring() == Some(USUAL_RING)
     }
 
-    /// Says which ring that is.
+    /// Sets the ring.
     pub(crate) fn settle(&self, ring: &Arc<Ring>) {
         if let To::Ring(_, found) = &self.to {
             found.get_or_init(|| ring.clone());
@@ -75,7 +75,7 @@ impl Trail {
 
     fn write(&self, value: &Value<'_>) {
         let line = self.line(value);
-        // Nobody may be there to read it, which is no reason to stop.
+        // A failed write, such as without a reader, is no reason to stop.
         let _ = match &self.to {
             To::Stdout => std::io::stdout().write_all(&[&line, &b"\n"[..]].concat()),
             To::Stderr => std::io::stderr().write_all(&[&line, &b"\n"[..]].concat()),

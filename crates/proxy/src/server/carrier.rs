@@ -7,7 +7,8 @@
 //! ```
 //! Invariants:
 //! * A connection is made by a task of its own: a client that leaves does not end it.
-//! * While it is unknown whether a server speaks HTTP/2, one connection is made, and the requests that may share it wait for what it is.
+//! * While it is unknown whether a server speaks HTTP/2, a single connection is made, and the requests that may share it wait
+//!   for its version.
 //! * A busy connection belongs to the session that made it, or took it when it was idle, unless `http-reuse` shares it.
 //! * A connection by which a server knows a user (NTLM, Negotiate) gets streams of that user's session alone, and ends with it.
 
@@ -36,7 +37,7 @@ pub struct Carrier {
     owner: Cell<u64>,
     /// Requests that it has carried.
     requests: Cell<u64>,
-    /// When it has been idle long enough; none while streams are open.
+    /// End of its allowed idle time; `None` while streams are open.
     idle_until: Cell<Option<Instant>>,
     /// Its place in the count of those that its session keeps for itself.
     own: RefCell<Option<Held>>,
@@ -72,7 +73,7 @@ impl Carrier {
         })
     }
 
-    /// Where it leads.
+    /// Its destination and identity.
     pub fn terms(&self) -> &Terms {
         &self.terms
     }
@@ -99,7 +100,7 @@ impl Carrier {
         }
     }
 
-    /// Whether it ends with its last stream, by this side's will.
+    /// Whether it ends with its last stream, by the proxy's decision.
     pub fn is_retired(&self) -> bool {
         self.is_retired.get()
     }
@@ -119,7 +120,7 @@ impl Carrier {
         may && wanted.fits(&self.terms)
     }
 
-    /// A stream of it for a session; how many requests it had carried before, and whether it was idle.
+    /// A stream of it for a session, with the number of requests it had carried before, and whether it was idle.
     pub fn lend(&self, wanted: &Wanted<'_>, wheel: &Rc<Wheel>) -> Leased {
         let (was_idle, before) = (self.is_idle(), self.requests.get());
         if was_idle {
@@ -158,17 +159,17 @@ impl Carrier {
         self.heard_at.get()
     }
 
-    /// Whether it has been idle long enough.
+    /// Whether its allowed idle time is over.
     pub(super) fn is_old(&self, now: Instant) -> bool {
         self.is_idle() && self.idle_until.get().is_some_and(|until| now >= until)
     }
 
-    /// Whether it stays with that session.
+    /// Whether it is reserved to that session.
     pub(super) fn is_own_of(&self, session: u64) -> bool {
         self.own.borrow().is_some() && self.owner.get() == session || self.connection.private_to() == Some(session)
     }
 
-    /// Whether it stays with a session.
+    /// Whether it is reserved to a session.
     pub(super) fn is_own(&self) -> bool {
         self.own.borrow().is_some() || self.connection.private_to().is_some()
     }
@@ -194,21 +195,21 @@ impl Carrier {
 
 /// A stream to a server.
 pub struct Leased {
-    /// The stream, as a connection for one request.
+    /// The stream, as a connection for a request.
     pub connection: Box<ServerConnection>,
-    /// Whether it is the only one of a connection that had carried others: its server may have closed that just then.
+    /// Whether it is the sole stream of a connection that had carried others: its server may have closed that just then.
     pub was_idle: bool,
     /// The connection's TLS.
     pub tls: Option<Rc<Secured>>,
 }
 
-/// What a look at the connections of a server has come to.
+/// Result of a lookup among the connections of a server.
 pub enum Lease {
     /// A connection with room.
     Carrier(Rc<Carrier>),
     /// A connection that is being made.
     Making(Rc<Making>),
-    /// None: one is to be made.
+    /// None: a connection is to be made.
     None,
     /// The server speaks HTTP/1.
     Http1,
@@ -228,7 +229,7 @@ pub struct Making {
     is_first: Cell<bool>,
 }
 
-/// What has come of making a connection.
+/// Outcome of making a connection.
 pub enum Outcome {
     /// A connection of HTTP/2.
     Carrier(Rc<Carrier>),
@@ -238,7 +239,7 @@ pub enum Outcome {
     Failed(io::ErrorKind, Option<i32>),
 }
 
-/// What requests for one connection have in common.
+/// Properties that requests for the same connection have in common.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key {
     announced: Option<Box<[u8]>>,
@@ -249,7 +250,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// Of what is wanted; `follows`: where it leads depends on where the client wanted to go.
+    /// The key of a wanted connection; `follows`: the destination depends on the client's original destination.
     pub fn of(wanted: &Wanted<'_>, follows: bool) -> Key {
         Key {
             announced: wanted.announced.map(Into::into),
@@ -281,7 +282,7 @@ impl Making {
         self.waiting.get() < self.most && (shares || self.session == wanted.session) && self.key == *key
     }
 
-    /// Tells those that wait what it has come to.
+    /// Passes the outcome to the tasks that wait.
     pub fn done(&self, outcome: Outcome, tls: Option<Rc<Secured>>) {
         self.outcome.replace(Some(outcome));
         self.tls.replace(tls);
@@ -293,8 +294,8 @@ impl Making {
         self.outcome.borrow().is_some()
     }
 
-    /// Waits for what it comes to. The first that is told so takes what is there for one: a connection of HTTP/1, the right to
-    /// a stream, the blame.
+    /// Waits for the outcome. The first task that gets it takes the single share: a connection of HTTP/1, the right to a
+    /// stream, the blame.
     pub async fn wait(&self) -> Told {
         let _waiting = Held::count(&self.waiting);
         let mut place = usize::MAX;
@@ -326,7 +327,7 @@ impl Making {
     }
 }
 
-/// What a request is told of a connection that it has waited for.
+/// Outcome of making a connection, for a request that has waited for it.
 pub enum Told {
     /// It is there; `true`: a stream of it is this request's.
     Carrier(Rc<Carrier>, bool),

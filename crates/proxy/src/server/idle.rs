@@ -18,42 +18,44 @@ use terse_balance::Server;
 use terse_balance::idle::IdleShare;
 use terse_message::Protocol;
 
-/// A worker's idle connections, by the slots of their servers: a connection holds its server, so none is ever in the place of another's.
+/// A worker's idle connections, by the slots of their servers: a connection holds its server, so it is never in the place of
+/// another server's.
 pub struct IdleConnections {
     shelves: RefCell<Vec<Shelf>>,
 }
 
-/// One server's.
+/// The idle connections of a server.
 #[derive(Default)]
 struct Shelf {
     /// Boxed, since a connection changes hands several times a request. The oldest comes first.
     #[expect(clippy::vec_box, reason = "moved singly, and often")]
     idle: Vec<Box<ServerConnection>>,
-    /// Those that stay with their sessions. They are no part of what the worker needs.
+    /// Connections that stay with their sessions. They are no part of the worker's need.
     #[expect(clippy::vec_box, reason = "moved singly, and often")]
     own: Vec<Box<ServerConnection>>,
     need: Need,
-    /// Whose shelf it is: the slot may go to another.
+    /// The shelf's server: the slot may go to another.
     server: Weak<Server>,
-    /// What the server's counts have of it.
+    /// The worker's part in the server's counts.
     told: IdleShare,
     /// Connections of HTTP/2, busy or idle, and those that are being made.
     carriers: Vec<Rc<Carrier>>,
-    /// The place of the one that served last: with room left, it is still the fullest, but for those that other requests have filled.
+    /// The index of the connection that served last: with room left, it is still the fullest, except for those that other
+    /// requests have filled.
     last: usize,
     makings: Vec<Rc<Making>>,
     /// The version that the server spoke last, and until when that is believed.
     version: Option<(Protocol, Instant)>,
-    /// How many streams a connection of it had room for last.
+    /// Streams for which a connection of it had room last.
     streams: Option<usize>,
 }
 
-/// Whose an idle connection is.
+/// The sessions that an idle connection belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Belonging {
-    /// Everybody's, if it may be needed.
+    /// All sessions, if it may be needed.
     Shared,
-    /// Everybody's if there is room; else its session's. Hardly any other session will ask for one like it.
+    /// All sessions, if there is room; else its own session. Hardly any other session will ask for such a connection.
     SharedIfRoom,
     /// Its session's alone.
     Own,
@@ -65,7 +67,7 @@ impl IdleConnections {
         IdleConnections { shelves: RefCell::new((0..servers).map(|_| Shelf::default()).collect()) }
     }
 
-    /// Counts a connection that was made to a server, for as long as what this returns is there.
+    /// Counts a connection that was made to a server, for as long as the returned value lives.
     pub fn hold(&self, server: &Arc<Server>) -> Option<Held> {
         let mut shelves = self.shelves.borrow_mut();
         let shelf = shelf(&mut shelves, server)?;
@@ -76,10 +78,10 @@ impl IdleConnections {
         Some(shelf.need.hold(shelf.idle.len()))
     }
 
-    /// A connection to a server that a request of this session may use; connections that the server has closed, or
-    /// that lead to where it was before, are dropped.
+    /// A connection to a server that a request of this session may use; connections that the server has closed, or that lead
+    /// to its former address, are dropped.
     ///
-    /// A request that may be sent only `once` asks the kernel too: what its server has closed in this moment is not announced yet.
+    /// A request that may be sent only `once` asks the kernel too: a close by its server in this moment is not announced yet.
     pub fn take(&self, server: &Server, wanted: Wanted<'_>) -> Option<Box<ServerConnection>> {
         let mut shelves = self.shelves.borrow_mut();
         let shelf = shelves.get_mut(server.slot())?;
@@ -99,7 +101,7 @@ impl IdleConnections {
         shelf.tell(&server);
     }
 
-    /// A connection of HTTP/2 for a request, or what else there is.
+    /// A connection of HTTP/2 for a request, or the reason why there is none.
     pub fn lease(&self, server: &Server, wanted: &Wanted<'_>, key: &Key) -> Lease {
         let mut shelves = self.shelves.borrow_mut();
         let Some(shelf) = shelf(&mut shelves, server) else { return Lease::None };
@@ -111,11 +113,11 @@ impl IdleConnections {
         self.shelves.borrow_mut().get_mut(server.slot())?.find(server, wanted)
     }
 
-    /// Says that a connection is being made, of which others may have streams.
+    /// Records that a connection is being made, of which others may have streams.
     pub fn begin(&self, server: &Server, session: u64, key: Key) -> Rc<Making> {
         let mut shelves = self.shelves.borrow_mut();
         let Some(shelf) = shelf(&mut shelves, server) else { return Making::new(session, key, 1) };
-        // Unknown, it may be one of many streams, or of one.
+        // Of unknown version, it may carry many streams, or a single request.
         let by_reuse = server.settings().pool.max_reuse.map_or(usize::MAX, |most| most as usize + 1);
         let most = if shelf.version.is_some() { shelf.streams.unwrap_or(USUAL_STREAMS).min(by_reuse) } else { usize::MAX };
         let making = Making::new(session, key, most);
@@ -123,7 +125,7 @@ impl IdleConnections {
         making
     }
 
-    /// Takes what was made: the version that the server speaks, and its connection, if that is one of HTTP/2.
+    /// Takes a connection that was made: the version that the server speaks, and the connection, if it is of HTTP/2.
     pub fn made(&self, server: &Server, making: &Rc<Making>, version: Option<Protocol>, carrier: Option<&Rc<Carrier>>) {
         let mut shelves = self.shelves.borrow_mut();
         let Some(shelf) = shelf(&mut shelves, server) else { return };
@@ -150,7 +152,7 @@ impl IdleConnections {
         shelf.tell(server);
     }
 
-    /// Takes note that a connection of HTTP/2 is idle: it ends where none is to be kept.
+    /// Records that a connection of HTTP/2 is idle: it ends where none is to be kept.
     pub fn rests(&self, server: &Server, worker: &Worker) {
         let mut shelves = self.shelves.borrow_mut();
         let Some(shelf) = shelves.get_mut(server.slot()) else { return };
@@ -162,7 +164,7 @@ impl IdleConnections {
             Room::Little => most.min(1),
             Room::None => 0,
         };
-        // Those that have carried nothing were made for requests that are about to come.
+        // Connections that have carried nothing were made for requests that are about to come.
         let is_shared = |carrier: &Carrier| carrier.is_idle() && !carrier.is_over() && !carrier.is_own() && carrier.requests() > 0;
         let mut idle = shelf.carriers.iter().filter(|carrier| is_shared(carrier)).count();
         shelf.carriers.retain(|carrier| {
@@ -191,7 +193,7 @@ impl IdleConnections {
         }
     }
 
-    /// Closes a shared idle connection, the oldest of a server, or of any one that has some; false if there is none.
+    /// Closes a shared idle connection, the oldest of a server, or of any server that has some; false if there is none.
     pub fn close_shared(&self, server: Option<&Server>) -> bool {
         let mut shelves = self.shelves.borrow_mut();
         let of_server = server.map(Server::slot).filter(|slot| shelves.get(*slot).is_some_and(Shelf::has_shared));
@@ -209,7 +211,8 @@ impl IdleConnections {
         true
     }
 
-    /// Closes an idle connection that stays with its session, but none by which a server knows a user; false if there is none.
+    /// Closes an idle connection that stays with its session, but none by which a server knows a user; false if there is
+    /// none.
     pub fn close_own(&self) -> bool {
         let mut shelves = self.shelves.borrow_mut();
         let place = |shelf: &Shelf| shelf.own.iter().position(|c| !c.terms.private);
@@ -233,7 +236,7 @@ impl IdleConnections {
         }
     }
 
-    /// Drops what is too old, closed by its server, or leads to one that was removed.
+    /// Drops connections that are too old, closed by their server, or of a removed server.
     pub fn purge(&self, now: Instant) {
         let is_good = |c: &ServerConnection| !c.terms.server.as_ref().is_some_and(|server| server.is_gone()) && !c.io.is_stale();
         for shelf in self.shelves.borrow_mut().iter_mut() {
@@ -252,19 +255,20 @@ impl IdleConnections {
         }
     }
 
-    /// How many there are.
+    /// Number of idle connections.
     pub fn count(&self) -> usize {
         self.shelves.borrow().iter().map(|shelf| shelf.idle.len() + shelf.own.len() + shelf.idle_carriers()).sum()
     }
 }
 
 impl Shelf {
-    /// Of the connections of HTTP/2 with room, the session's private one, else the fullest, or one that was lately. Those that take no
-    /// more requests are let go of on the way.
+    /// Finds, among the connections of HTTP/2 with room, the session's private one, else the fullest, or the last one if it
+    /// serves. Connections that take no more requests are dropped on the way.
     fn find(&mut self, server: &Server, wanted: &Wanted<'_>) -> Option<Rc<Carrier>> {
         let most = server.settings().pool.max_reuse.map_or(u64::MAX, u64::from);
         let is_done = |carrier: &Carrier| carrier.is_over() || carrier.terms().moves != server.moves() || carrier.requests() > most;
-        // What has been idle may have been closed by its server just then: a request that may be sent only once asks the kernel.
+        // An idle connection may have been closed by its server just then: a request that may be sent only once asks the
+        // kernel.
         let is_doubtful = |carrier: &Carrier| wanted.once && carrier.is_idle() && carrier.connection.io().has_ended();
         if let Some(last) = self.carriers.get(self.last)
             && !wanted.is_known
@@ -276,7 +280,7 @@ impl Shelf {
             return Some(last.clone());
         }
         loop {
-            // Most of many connections are told apart by their owners alone.
+            // Most of many connections differ by their owners alone.
             let may_serve = self.carriers.iter().filter(|carrier| carrier.may_serve(wanted));
             let has_room = may_serve.filter(|carrier| carrier.connection.free() > 0 || is_done(carrier));
             let rank = |carrier: &Carrier| (carrier.connection.private_to().is_some(), carrier.connection.streams());
@@ -326,8 +330,8 @@ impl Shelf {
     fn take(&mut self, server: &Server, wanted: Wanted<'_>) -> Option<Box<ServerConnection>> {
         let Shelf { idle, own, need, .. } = self;
         loop {
-            // Of the shared ones the one used last is the warmest, and leaves the others to grow old and go. A session's own comes first:
-            // its server may know the user by it.
+            // Of the shared ones the one used last is the warmest, and leaves the others to grow old and go. A session's own
+            // comes first: its server may know the user by it.
             let (mut connection, shared) = match own.iter().rposition(|c| c.terms.owner == wanted.session && wanted.fits(&c.terms))
             {
                 Some(at) => (own.remove(at), false),
@@ -390,7 +394,7 @@ impl Shelf {
         }
     }
 
-    /// Tells the server how many connections are here, where that has changed.
+    /// Updates the server's counts of the connections here, where they have changed.
     fn tell(&mut self, server: &Server) {
         let now = IdleShare { shared: self.idle.len() + self.idle_carriers(), own: self.own.len(), ..self.told };
         if now != self.told {
@@ -408,8 +412,8 @@ impl Shelf {
 }
 
 impl Terms {
-    /// Whether it serves the same requests to where it leads. Requests can name destinations without end: none of them has a right to a
-    /// connection.
+    /// Whether it serves the same requests at its destination. Requests can name destinations without end: none of them has a
+    /// right to a connection.
     fn is_like(&self, other: &Terms) -> bool {
         let named_so = self.pool_name == other.pool_name && (self.pool_name.is_some() || self.name == other.name);
         named_so && self.announced == other.announced && self.guise == other.guise
@@ -417,7 +421,7 @@ impl Terms {
 }
 
 impl ServerConnection {
-    /// Whether none of these is like it, and they are of few kinds.
+    /// Whether none of these is of its kind, and they are of few kinds.
     fn is_another_kind(&self, idle: &[Box<ServerConnection>]) -> bool {
         let mut kinds: SmallVec<[&ServerConnection; MOST_KINDS]> = SmallVec::new();
         for other in idle {
@@ -436,7 +440,8 @@ impl ServerConnection {
 }
 
 impl Need {
-    /// Whether a connection is not surplus beside idle ones. Those that the server has closed do not count, and are dropped.
+    /// Whether a connection is not surplus beside idle ones. Connections that the server has closed do not count, and are
+    /// dropped.
     #[expect(clippy::vec_box, reason = "moved singly, and often")]
     fn may_use(&self, low: u32, idle: &mut Vec<Box<ServerConnection>>, connection: &ServerConnection) -> bool {
         let has_place = |idle: &[Box<ServerConnection>]| self.has_room(low) || connection.is_another_kind(idle);
@@ -456,7 +461,7 @@ fn shelf<'a>(shelves: &'a mut Vec<Shelf>, server: &Server) -> Option<&'a mut She
 }
 
 impl Wanted<'_> {
-    /// Whether a connection leads where it is wanted to, and as whom.
+    /// Whether a connection has the wanted destination and identity.
     pub(super) fn fits(&self, c: &Terms) -> bool {
         let leads_there = c.asked.as_deref().is_none_or(|(destination, to)| destination.of(self.asked) == Some(*to));
         let looks_so = c.guise.as_deref() == self.guise.as_ref();
@@ -477,42 +482,42 @@ impl Wanted<'_> {
     }
 }
 
-/// What a connection is wanted for.
+/// Requirements on a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// `http-reuse`
     pub reuse: Reuse,
     /// The session that wants it.
     pub session: u64,
-    /// Whether for its first request.
+    /// Whether it is for the session's first request.
     pub first: bool,
-    /// Whether for a request that may be sent only once.
+    /// Whether it is for a request that may be sent only once.
     pub once: bool,
     /// Whether a server knows the session's user by a connection.
     pub is_known: bool,
-    /// What the server is to be told by the PROXY protocol.
+    /// The PROXY header that the server is to get.
     pub announced: Option<&'a [u8]>,
     /// The name that it is asked for by TLS.
     pub name: Option<&'a str>,
-    /// What its connections are called, where that counts in the place of the name (`pool-conn-name`).
+    /// The name of its connections, where that counts in the place of the TLS name (`pool-conn-name`).
     pub pool_name: Option<&'a str>,
-    /// Where the client wanted to go.
+    /// The client's original destination.
     pub asked: Option<SocketAddr>,
-    /// Whose address the server is to see.
+    /// The source address that the server is to see.
     pub guise: Option<SocketAddr>,
     /// Counts the connections that the session keeps for itself.
     pub own_connections: &'a Rc<Cell<usize>>,
 }
 
-/// How many streams a connection is thought to have room for.
+/// Streams for which a connection is assumed to have room.
 const USUAL_STREAMS: usize = 100;
 
-/// How long a server is believed to speak the version that it spoke last: it may have been replaced.
+/// Time for which a server is assumed to speak its last version: it may have been replaced.
 const BELIEVED: Duration = Duration::from_secs(60);
 
-/// The most idle connections of one server in one worker.
+/// The most idle connections of a server in a worker.
 const MOST_IDLE: usize = 1024;
 
-/// Of so many kinds (what servers were told, TLS names) one connection of each stays, whether it is needed or not: clients can make up any
-/// number of them.
+/// Number of kinds (by PROXY header, TLS name) of which one connection each stays, whether it is needed or not: clients can
+/// make up any number of kinds.
 const MOST_KINDS: usize = 8;

@@ -1,13 +1,14 @@
-//! How many connections to a server a worker keeps: as many as were in use at a time lately.
+//! Number of connections to a server that a worker keeps: as many as were in use at a time lately.
 //!
-//! What is in use is needed, so a connection that becomes idle is surplus only while more are there, idle or in use, than ever were in
-//! use at a time since a while. From one interval to the next the estimate comes down halfway to the most that were in use meanwhile.
+//! Connections in use are needed, so a connection that becomes idle is surplus only while more are there, idle or in use,
+//! than were lately in use at a time. From one interval to the next the estimate comes down halfway to the most that were in
+//! use meanwhile.
 
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// What a worker needs of one server.
+/// A worker's need of connections to a server.
 #[derive(Default, Debug)]
 pub(super) struct Need {
     /// Connections that are there, in use or idle.
@@ -25,26 +26,26 @@ pub(super) struct Need {
 pub struct Held(Rc<Cell<usize>>);
 
 impl Need {
-    /// Counts a connection that was made, beside so many idle ones.
+    /// Counts a connection that was made; `idle`: number of idle ones beside it.
     pub(super) fn hold(&mut self, idle: usize) -> Held {
         let held = Held::count(&self.held);
         self.note(idle);
         held
     }
 
-    /// Takes notice of how many are in use: all but so many idle ones.
+    /// Records the number in use: all but so many idle ones.
     pub(super) fn note(&mut self, idle: usize) {
         let used = self.used(idle);
         self.most_used = self.most_used.max(used);
         self.estimate = self.estimate.max(used);
     }
 
-    /// How many are likely to be needed.
+    /// Number of connections that are likely to be needed.
     pub(super) fn estimate(&self) -> usize {
         self.estimate
     }
 
-    /// Whether no more are there than may be needed, and so many (`pool-low-conn`).
+    /// Whether no more are there than may be needed, plus `low` (`pool-low-conn`).
     pub(super) fn has_room(&self, low: u32) -> bool {
         self.held.get() <= self.estimate + low as usize
     }
@@ -65,7 +66,7 @@ impl Need {
 }
 
 impl Held {
-    /// One more.
+    /// Counts a connection.
     pub(super) fn count(count: &Rc<Cell<usize>>) -> Held {
         count.set(count.get() + 1);
         Held(count.clone())
@@ -87,7 +88,7 @@ mod tests {
         let mut need = Need::default();
         let mut held: Vec<_> = (0..3).map(|_| need.hold(0)).collect();
         assert!(need.has_room(0));
-        // All idle; one more is made, though nobody waits: it is one too many.
+        // All idle; one more is made, though no request waits: it is one too many.
         held.push(need.hold(3));
         assert!(!need.has_room(0) && need.has_room(1));
         held.pop();

@@ -7,11 +7,11 @@ use std::fmt;
 pub struct Codes([u64; 8]);
 
 impl Codes {
-    /// None.
+    /// The empty set.
     const NONE: Codes = Codes([0; 8]);
-    /// What a client is to blame for: 400 to 499.
+    /// Errors of clients: 400 to 499.
     pub const ERRORS: Codes = Codes::NONE.with(400, 499);
-    /// What a server is to blame for: 500 to 599, without 501 and 505, which clients bring about.
+    /// Failures of servers: 500 to 599, without 501 and 505, which clients cause.
     pub const FAILURES: Codes = Codes::NONE.with(500, 500).with(502, 504).with(506, 599);
 
     /// Whether a status is in the set.
@@ -38,7 +38,7 @@ impl Codes {
         self
     }
 
-    /// Changes the set by a word of the configuration: `400-499,404` sets it, `+500` adds, `-404` removes.
+    /// Changes the set as an argument of the configuration tells: `400-499,404` sets it, `+500` adds, `-404` removes.
     pub fn change(&mut self, word: &str) -> Result<(), String> {
         let (mut changed, ranges, removes) = match word.split_at_checked(1) {
             Some(("+", ranges)) => (*self, ranges, false),

@@ -19,7 +19,7 @@ pub fn value_type(kind: KeyKind) -> Type {
 /// copied.
 pub fn with_key<T>(kind: KeyKind, value: Value<'_>, f: impl FnOnce(&[u8]) -> T) -> Option<T> {
     let value = match (kind, value) {
-        // Text is an address of the table's own family, or none.
+        // Text is an address of the table's own family, or no key.
         (KeyKind::Ip, Value::Str(text)) => Value::Addr(cast::parse_addr(&text).filter(IpAddr::is_ipv4)?),
         (KeyKind::Ipv6, Value::Str(text)) => Value::Addr(cast::parse_addr(&text).filter(IpAddr::is_ipv6)?),
         (_, value) => value.cast(value_type(kind))?,

@@ -5,12 +5,12 @@ use terse_balance::table::{Data, Table};
 use terse_config::Place;
 use terse_sample::{Registry, Type};
 
-/// A table that is named, and what it is wanted for.
+/// A table that an expression or a line names, and its requirements.
 #[derive(Debug)]
 pub struct TableName {
     /// Its name.
     pub name: Arc<str>,
-    /// What for.
+    /// Its requirements.
     pub want: Want,
     found: OnceLock<Arc<Table>>,
 }
@@ -19,16 +19,16 @@ pub struct TableName {
 #[derive(Default, Debug)]
 pub struct Known(pub OnceLock<Vec<Arc<Table>>>);
 
-/// What a table is wanted for: what its line must say for it.
+/// Requirements on a table, which its line must meet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Want {
     /// It is enough that it is there.
     Table,
-    /// A kind of data, or the one that takes its place. Without both, there never is a value.
+    /// A kind of data, or the kind that takes its place. Without both, there never is a value.
     Data(Data, Option<Data>),
     /// A rate that a filter of bandwidth counts.
     Rate(Data),
-    /// Keys that values of this type can be made into, for this word.
+    /// Keys that values of this type can be made into; with the keyword that requires them.
     Keys(Type, Box<str>),
     /// The same, and the servers of keys, which such a table learns.
     Servers(Type),
@@ -43,20 +43,20 @@ impl TableName {
         };
         let name = Arc::new(TableName { name: name.map_or_else(|| section.clone(), Arc::from), want, found: OnceLock::new() });
         match registry.own::<Known>().0.get() {
-            // The configuration was complete long ago: the expression is one of a running process.
+            // The configuration is complete: the expression belongs to a running process.
             Some(tables) => tables.iter().filter(|table| *table.name() == name.name).for_each(|table| name.found(table)),
             None => registry.refer(name.clone(), place),
         }
         name
     }
 
-    /// The table. There is one wherever a plan was made.
+    /// The table. It is set wherever a plan was made.
     #[inline]
     pub fn table(&self) -> Option<&Arc<Table>> {
         self.found.get()
     }
 
-    /// Says which one it is. Who comes second is not heard.
+    /// Sets the table. A second call has no effect.
     pub fn found(&self, table: &Arc<Table>) {
         let _ = self.found.set(table.clone());
     }

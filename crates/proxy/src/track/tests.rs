@@ -12,7 +12,7 @@ const GET: &str = "GET /a HTTP/1.1\nHost: h\nX-Key: one";
 const STORE: &str = "stick-table type ip size 10 expire 1h store gpc0,gpc0_rate(1h),gpt0,conn_cur,conn_cnt,conn_rate(1h),\
     sess_cnt,http_req_cnt,http_req_rate(1h),http_err_cnt,http_fail_cnt,bytes_in_cnt,bytes_out_cnt";
 
-/// What an expression gives for a stream, as text; nothing as a dash.
+/// The value of an expression for a stream, as text; no value as a dash.
 fn read(lines: &str, format: &str, streams: &[fn(&mut Stream)]) -> String {
     let trial = Trial::front(&format!("{STORE}\n log 127.0.0.1 local0\n log-format \"{format}\"\n {lines}\n"));
     let (last, before) = streams.split_last().map_or((None, &[][..]), |(last, before)| (Some(last), before));

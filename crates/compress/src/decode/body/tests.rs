@@ -8,7 +8,7 @@ use std::io::Write;
 use std::sync::Arc;
 use terse_message::BodyLength;
 
-/// What a Content-Encoding asks for.
+/// The plan for a Content-Encoding.
 fn plan(coding: &str) -> Plan {
     let settings = Decompression { request: Some(vec![Coding::Gzip, Coding::Brotli, Coding::Deflate]), ..Decompression::default() };
     let mut post = request(&format!("POST /\nContent-Encoding: {coding}"));
@@ -38,7 +38,7 @@ fn brotli(body: &[u8], window: i32) -> Vec<u8> {
     out
 }
 
-/// Pushes pieces; what came out, and how it ended.
+/// Pushes pieces; returns the number of bytes that came out, and the end.
 fn decode(coding: &str, limits: Limits, pieces: &[&[u8]]) -> (usize, Result<(), Fault>) {
     let (place, limit) = place(64 << 20);
     let mut decompressor = Decompressor::new(plan(coding), limits, &place).unwrap();
@@ -93,7 +93,7 @@ fn bombs_are_known_by_their_ratio_once_they_are_large() {
     assert_eq!(decode("gzip", limits, &[&gzip(&vec![0; FREE_BYTES as usize])]).1, Ok(()));
     let (out, end) = decode("gzip", limits, &[&gzip(&vec![0; 8 << 20])]);
     assert!(end == Err(Fault::Ratio) && out <= FREE_BYTES as usize, "{out} {end:?}");
-    // What came before in earnest is to its credit, and no more.
+    // Earlier bytes of a fair ratio are to its credit, and no more.
     let noise: Vec<u8> = (0..50_000u32).flat_map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
     let coded = [gzip(&noise), gzip(&vec![0; 64 << 20])].concat();
     let (out, end) = decode("gzip", limits, &[&coded]);
@@ -185,7 +185,7 @@ fn what_trails_inside_ends_alike_however_it_is_split() {
         let limits = |strict| Limits { strict, ..Limits::default() };
         assert_eq!(decode("gzip, br", limits(false), &pieces), (5, Ok(())), "{step}");
         assert_eq!(decode("gzip, br", limits(true), &pieces).1, Err(Fault::Flaw(Flaw::Trailing)), "{step}");
-        // An outer one that is cut short is, whatever the inner one has had.
+        // An outer coding that is cut short is, whatever the inner coding has had.
         let cut: Vec<_> = outer[..outer.len() - 1].chunks(step).collect();
         assert_eq!(decode("gzip, br", limits(false), &cut).1, Err(Fault::Flaw(Flaw::Truncated)), "{step}");
     }

@@ -86,7 +86,7 @@ fn each_reason_has_its_case() {
     assert_eq!(undone(decide(&asked("GET /"), &coded, false)), Some((vec![Coding::Gzip], 0)), "any status with a body");
 }
 
-/// Parts of coded bytes go to nobody who might join them with decoded ones.
+/// Parts of coded bytes go to no client that might join them with decoded ones.
 #[test]
 fn parts_that_may_be_joined_are_refused() {
     let part = response("206\nContent-Encoding: gzip\nContent-Range: bytes 5-9/10");

@@ -1,4 +1,4 @@
-//! What an engine has done, and what it has not.
+//! Counters of an engine: its successes and failures.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Cause {
-    /// The engine said that it could not.
+    /// The engine reported an error.
     Error,
     /// It died over it.
     Died,
@@ -17,7 +17,7 @@ pub enum Cause {
     Refused,
     /// It was not done in time.
     Late,
-    /// What came back was not the body's coded form.
+    /// The result was not the body's coded form.
     Lied,
     /// Too many waited already.
     Full,
@@ -30,7 +30,7 @@ impl Cause {
     pub const ALL: [Cause; 8] =
         [Cause::Error, Cause::Died, Cause::Swept, Cause::Refused, Cause::Late, Cause::Lied, Cause::Full, Cause::Down];
 
-    /// As it is shown.
+    /// Its name in statistics.
     pub const fn word(self) -> &'static str {
         match self {
             Cause::Error => "error",
@@ -45,7 +45,7 @@ impl Cause {
     }
 }
 
-/// What one engine has done.
+/// Counters of an engine.
 #[derive(Default, Debug)]
 pub struct LaneNumbers {
     /// Bodies that it did.
@@ -58,9 +58,9 @@ pub struct LaneNumbers {
     pub unfit: AtomicU64,
     /// Jobs dropped before they were done.
     pub cancelled: AtomicU64,
-    /// Results that came when nobody waited for them any more.
+    /// Results that came when they were not wanted any more.
     pub in_vain: AtomicU64,
-    /// How often it was taken out.
+    /// Number of times that it was taken out.
     pub falls: AtomicU64,
     /// Probes.
     pub probes: AtomicU64,
@@ -99,7 +99,7 @@ impl LaneNumbers {
         self.late_us.load(Relaxed).checked_div(self.fallen(Cause::Late)).unwrap_or(0)
     }
 
-    /// Software has got a job so long behind its deadline.
+    /// Counts a job that software has got so long after its deadline.
     pub(super) fn was_late(&self, us: u64) {
         self.late_us.fetch_add(us, Relaxed);
         self.max_late_us.fetch_max(us, Relaxed);

@@ -8,7 +8,7 @@ use crate::offload::Work;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// A device that does what the test does.
+/// A device that does as the test does.
 struct Puppet {
     orders: Mutex<Sender<Order>>,
     overdue: Mutex<Sender<u64>>,
@@ -176,7 +176,7 @@ fn nobodys_body_is_the_first_that_an_engine_sees() {
 #[test]
 fn whatever_fails_is_done_by_software() {
     let stage = Stage::up(EngineSettings { fall: 1000, ..settings() });
-    // The last is larger than what software does at one go.
+    // The last is larger than the bodies that software does in a single step.
     for bytes in [5000, 700_000] {
         for failure in [Failure::Error(-2), Failure::Died, Failure::Swept, Failure::Refused] {
             let before = stage.fallen(failure.into());
@@ -211,7 +211,7 @@ fn a_deadline_ends_the_engines_turn() {
     stage.wait(|lane| lane.numbers().in_vain.load(Relaxed) >= 1);
 }
 
-/// The device is told at the deadline, when it does not know the job, and once more when it does.
+/// The device is notified at the deadline, when it does not know the job, and once more when it does.
 #[test]
 fn a_deadline_that_comes_before_the_job_is_told_after_it() {
     let ((orders, orders_in), (overdue, overdue_in), (takes, takes_in)) = (channel(), channel(), channel());
@@ -277,7 +277,7 @@ fn so_many_fly_and_so_many_wait() {
     let too_many = stage.submit(Coding::Gzip, &body(2000));
     assert_eq!(plain(Coding::Gzip, block_on(too_many)), body(2000));
     assert_eq!(stage.fallen(Cause::Full), 1);
-    // Who goes away while it waits leaves its place.
+    // A waiting job that is dropped leaves its place.
     drop(jobs.remove(2));
     assert_eq!((stage.lane().depth(), stage.lane().numbers().cancelled.load(Relaxed)), ((1, 2), 1));
     orders.into_iter().for_each(|order| stage.do_it(order));
@@ -290,7 +290,7 @@ fn so_many_fly_and_so_many_wait() {
     assert_eq!(stage.lane().numbers().cancelled.load(Relaxed), 1);
 }
 
-/// Also where the engine hangs: the body is there until somebody else drops it, and counts for as long.
+/// Also where the engine hangs: the body is there until its last holder drops it, and counts for as long.
 #[test]
 fn what_flies_for_nobody_still_counts_as_held() {
     let stage = Stage::up(settings());

@@ -10,7 +10,7 @@ fn kind(body: &[u8]) -> Kind {
     Kind { name: Name::of(&Owner::new(&[7; 32], "be"), body), coding: Coding::Gzip, level: Level(6) }
 }
 
-/// Work of a kind, one slice long, and what lets it go on.
+/// Work of a kind, a single slice long, and a channel that lets it go on.
 fn alike(bench: &Bench, name: u8) -> (Work, Sender<()>) {
     let (work, go) = bench.work(name, 1);
     (work.of_kind(Some(kind(b"body"))), go)
@@ -31,7 +31,7 @@ fn one_works_and_all_get_what_comes_out() {
     assert!(outs.iter().all(|out| out.as_ref().is_some_and(|out| out.iter().all(|byte| *byte == 1) && !out.is_empty())));
     assert!(bench.began.try_recv().is_err());
     assert_eq!((queue.numbers().jobs.load(Relaxed), queue.numbers().shared.load(Relaxed)), (1, 3));
-    // It is over: who comes now works, and another kind did all the time.
+    // It is over: a job that comes now works, and another kind did all the time.
     let ((next, go), (other, go_other)) = (alike(&bench, 5), bench.work(6, 1));
     let (next, other) = (queue.submit(next).ok().unwrap(), queue.submit(other.of_kind(Some(kind(b"other")))).ok().unwrap());
     let mut began = [bench.began.recv().unwrap(), bench.began.recv().unwrap()];
@@ -48,13 +48,13 @@ fn who_goes_leaves_the_next_to_lead() {
     let [first, second, third, fourth] = [1, 2, 3, 4].map(|name| alike(&bench, name));
     let [one, two, three, four] = [first.0, second.0, third.0, fourth.0].map(|work| queue.submit(work).ok().unwrap());
     assert_eq!(bench.began.recv(), Ok(1));
-    // The one that leads, and one that waits.
+    // The job that leads, and a job that waits.
     drop(one);
     drop(two);
     assert_eq!(queue.numbers().cancelled.load(Relaxed), 2);
     assert_eq!(queue.line.twins.lock().values().map(Vec::len).collect::<Vec<_>>(), [2]);
     first.1.send(()).unwrap();
-    // What is done all the same is given away.
+    // Work that is done all the same is given away.
     assert_eq!((out(three).unwrap()[0], out(four).unwrap()[0]), (1, 1));
     assert!(queue.line.twins.lock().is_empty());
     assert!(bench.began.try_recv().is_err());

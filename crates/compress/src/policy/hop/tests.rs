@@ -1,4 +1,5 @@
-//! Every combination of what two hops can be, what their peers do, and what they carry; and how often each byte is compressed.
+//! Every combination of the states of two hops, the actions of their peers, and their bodies; and how often each byte is
+//! compressed.
 
 use super::*;
 use crate::testing::request;
@@ -9,7 +10,7 @@ const BOOLS: [bool; 2] = [false, true];
 /// Codings that clients ask for.
 const ASKED: [&str; 6] = ["", "gzip", "svndiff1", "gzip, svndiff1", "*", "identity"];
 
-/// What a server does.
+/// Behaviour of a server.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Server {
     /// It never codes.
@@ -20,7 +21,7 @@ enum Server {
     Always,
 }
 
-/// What a request and its response come to, with the steps and the order that the proxy has.
+/// Result of a request and its response, with the steps and the order that the proxy has.
 fn journey(client: Link, server: Link, asked: &str, origin: Server, configured: bool, decodes: bool) -> (Hop, Hop, String) {
     let mut fields = request(&format!("GET / HTTP/1.1\nAccept-Encoding: {asked}")).fields;
     let takes_gzip = asked.contains("gzip") || asked.contains('*');
@@ -37,13 +38,13 @@ fn journey(client: Link, server: Link, asked: &str, origin: Server, configured: 
         Server::Always => true,
     };
     let arrives = if coded { Body::Coded } else { Body::Plain };
-    // Who cannot take it gets it decoded, where that was asked for.
+    // A client that cannot take it gets it decoded, where that was asked for.
     let stays_coded = coded && (takes_gzip || !decodes);
     let leaves = if stays_coded || ours { Body::Coded } else { Body::Plain };
     (hop(server, arrives), hop(client, leaves), sent)
 }
 
-/// How many compressors a body's bytes go through: its coding, and records that are not stored.
+/// Number of compressors that a body's bytes go through: its coding, and records that are not stored.
 fn compressors(link: Link, hop: Hop) -> usize {
     let coding = usize::from(matches!(hop.layer, Layer::Content | Layer::Stored | Layer::Both));
     coding + usize::from(link.compresses && !hop.stores)
@@ -65,12 +66,12 @@ fn no_byte_is_compressed_twice_on_a_hop() {
                             assert_eq!(compressors(link, hop), hop.layer.compressors(), "{what}");
                             let most = if link.mode == Mode::Force { 2 } else { 1 };
                             assert!(hop.layer.compressors() <= most, "{what}");
-                            // What nobody shall compress is compressed only by a peer that was not asked to.
+                            // A body that is not to be compressed is compressed only by a peer that was not asked to.
                             let by_peer = origin == Server::Always || link == client && origin == Server::Asked;
                             assert!(link.mode != Mode::Off || hop.layer.compressors() == 0 || by_peer, "{what}");
                             assert!(hop.codes || !sent.contains("gzip"), "{what}");
                         }
-                        // The application's own codings are nobody else's business.
+                        // The application's own codings do not concern the hop.
                         assert_eq!(asked.contains("svndiff1"), sent.contains("svndiff1"), "{what}");
                         assert!(!sent.is_empty() || asked.is_empty(), "{what}");
                         seen += 1;

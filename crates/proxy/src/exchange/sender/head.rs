@@ -1,7 +1,7 @@
-//! Heads on their way out, and the framing of the bodies behind them.
+//! Heads on their way out, and the framing of the bodies after them.
 //!
-//! **Invariant:** what a head says of its body's end and what the sender does behind it are decided in one place, from the message's
-//! [`BodyLength`] and the version that the peer speaks.
+//! **Invariant:** the framing fields of a head and the framing that the sender uses after it are decided in a single place,
+//! from the message's [`BodyLength`] and the version that the peer speaks.
 
 use super::{Outgoing, Sender};
 use crate::connection::websocket;
@@ -12,7 +12,7 @@ use terse_http::h1::encode::{self, Connection};
 use terse_message::hop::unframe;
 use terse_message::{BodyLength, Known, Request, Response, Version};
 
-/// What a server is told about its connection.
+/// The connection option that a server gets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConnectionOption {
     /// Another request may follow.
@@ -33,15 +33,16 @@ impl ConnectionOption {
     }
 }
 
-/// What the peer understands of heads.
+/// The peer's understanding of heads.
 pub struct Peer<'a> {
     /// The version that it speaks.
     pub version: Version,
-    /// How it wants names of fields to be spelled.
+    /// Spelling of field names for it.
     pub spellings: Option<&'a Spellings>,
     /// Whether trailers are kept from it.
     pub drops_trailers: bool,
-    /// Whether a message of HTTP/1.0 stays one (`http-conformance haproxy`); an intermediary's own version is 1.1 (RFC 9112 section 2.3).
+    /// Whether a message of HTTP/1.0 stays one (`http-conformance haproxy`); an intermediary's own version is 1.1 (RFC 9112
+    /// section 2.3).
     pub keeps_version: bool,
     /// The scheme of a request's target, for HTTP/2 (RFC 9113 section 8.3.1).
     pub scheme: &'static [u8],
@@ -69,14 +70,14 @@ impl Peer<'_> {
 }
 
 impl Sender<'_> {
-    /// Appends a request's head, and frames the body that follows as the request says.
+    /// Appends a request's head, and frames the body that follows as the request's length requires.
     pub fn request(&mut self, request: &mut Request, connection: ConnectionOption, to: &Peer<'_>) {
         if let Writer::Stream(stream) = self.writer {
             if to.drops_trailers {
                 request.fields.remove_known(Known::Trailer);
             }
             self.framing = Outgoing::Frames { trailers: !to.drops_trailers };
-            // What follows a CONNECT is a tunnel's.
+            // The bytes after a CONNECT are a tunnel's.
             let ends = matches!(request.body, BodyLength::None | BodyLength::Exact(0)) && request.method() != b"CONNECT";
             // Of other protocols, and of requests with bodies, the upgrade is dropped: HTTP/2 has none (RFC 9113 section 8.6).
             let upgrades = connection == ConnectionOption::Upgrade && ends && websocket::is_asked_for(request);
@@ -103,11 +104,11 @@ impl Sender<'_> {
         to.spell(&mut self.out[start..]);
     }
 
-    /// Appends a final response's head, and frames the body that follows; from here on the response says how that ends for its client.
-    /// Returns whether another message may follow, where that is wanted (`keep`).
+    /// Appends a final response's head, and frames the body that follows; from here on the response holds the framing for its
+    /// client. Returns whether another message may follow, where that is wanted (`keep`).
     ///
-    /// A body that ends with the server's connection goes in chunks where the client understands them: so it sees whether the body is
-    /// whole.
+    /// A body that ends with the server's connection goes in chunks where the client understands them: so it sees whether the
+    /// body is whole.
     pub fn response(&mut self, response: &mut Response, keep: bool, to: &Peer<'_>) -> bool {
         if to.drops_trailers || !to.reads_chunks() {
             response.fields.remove_known(Known::Trailer);
@@ -127,12 +128,13 @@ impl Sender<'_> {
         }
         self.framing = Outgoing::Plain;
         match response.body {
-            // 1xx, 204 and what opens a tunnel say nothing about a body (RFC 9112 section 6.1, RFC 9110 section 8.6).
+            // 1xx, 204 and a response that opens a tunnel have no framing fields (RFC 9112 section 6.1, RFC 9110 section
+            // 8.6).
             BodyLength::None if response.status == 204 => unframe(&mut response.fields),
             BodyLength::None => {}
             BodyLength::Exact(n) => {
                 response.fields.remove_known(Known::TransferEncoding);
-                // The end of a head is that of a message in HTTP/2, and says no length.
+                // In HTTP/2 the end of a head may be that of the message, without a length.
                 if response.version == Version::Http2 && !response.fields.has(Known::ContentLength) {
                     response.fields.push(Known::ContentLength.name().as_bytes(), n.to_string().as_bytes());
                 }
@@ -155,7 +157,8 @@ impl Sender<'_> {
         keeps
     }
 
-    /// Appends a head behind which HTTP has no body: an interim response, or one that opens a tunnel. It says nothing of either.
+    /// Appends a head that HTTP gives no body: an interim response, or a response that opens a tunnel. It has no framing
+    /// fields.
     pub fn bare(&mut self, response: &mut Response, to: &Peer<'_>) {
         unframe(&mut response.fields);
         if let Writer::Stream(stream) = self.writer {
@@ -178,7 +181,7 @@ impl Sender<'_> {
         to.spell(&mut self.out[start..]);
     }
 
-    /// Makes a tunnel of the connection: what follows goes as it is, and its peer may take nothing for so long.
+    /// Makes a tunnel of the connection: further bytes go as they are. `limit`: time limit of the peer's taking nothing.
     pub fn tunnel(&mut self, limit: Option<Duration>) {
         self.framing = match self.writer {
             Writer::Stream(_) => Outgoing::Frames { trailers: false },
@@ -195,7 +198,7 @@ mod tests {
     use crate::io::Wheel;
     use std::cell::Cell;
 
-    /// What a sender makes: what it appends, how it frames what follows, and what else `make` says.
+    /// The output of a sender: its bytes, its framing of the body, and the result of `make`.
     fn made<T>(make: impl FnOnce(&mut Sender<'_>) -> T) -> (String, Outgoing, T) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let _entered = runtime.enter();
@@ -239,7 +242,7 @@ mod tests {
             (Http10, Http11, 200, Framed, CODED, true, close, Outgoing::Plain, UntilClose, false),
             (Http10, Http10, 200, UntilClose, "", true, close, Outgoing::Plain, UntilClose, false),
             (Http11, Http11, 204, None, "Content-Length: 0\r\n", true, "", Outgoing::Plain, None, true),
-            // What HEAD is told of GET's body stays.
+            // Fields for HEAD that describe GET's body stay.
             (Http11, Http11, 200, None, "Content-Length: 3\r\n", true, "Content-Length: 3\r\n", Outgoing::Plain, None, true),
             (
                 Http11,

@@ -10,14 +10,14 @@ use tokio::runtime::Builder;
 const FRAMINGS: [Outgoing; 3] = [Outgoing::Plain, Outgoing::Chunked { trailers: false }, Outgoing::Chunked { trailers: true }];
 const LENGTHS: [usize; 6] = [0, 1, COPIED, COPIED + 1, ENOUGH, 100_000];
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\n\r\n";
-/// What stands in front of the message.
+/// Bytes before the message.
 const UNCOUNTED: u64 = 3;
 
-/// What a message came to.
+/// The result of a message.
 struct Sent {
-    /// What was received, by writes where the socket keeps them apart.
+    /// The received bytes, by writes where the socket keeps them apart.
     received: Vec<Vec<u8>>,
-    /// What the sender has counted.
+    /// The sender's count.
     written: u64,
 }
 
@@ -57,7 +57,7 @@ fn read_all(socket: UnixStream) -> JoinHandle<Vec<Vec<u8>>> {
     })
 }
 
-/// What a message looks like.
+/// The bytes of a message.
 fn expected(framing: Outgoing, waits: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     let mut message = waits.to_vec();
     let is_chunked = framing != Outgoing::Plain;

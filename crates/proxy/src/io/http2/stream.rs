@@ -1,4 +1,4 @@
-//! One stream: what an exchange reads its request's body from, and sends its answer to.
+//! A stream: the source of an exchange's request body, and the sink of its answer.
 
 use super::Multiplexed;
 use crate::exchange::Cancel;
@@ -14,7 +14,7 @@ use terse_http::h2::{Code, Connection};
 use terse_message::hop::WEBSOCKET_ACCEPT;
 use terse_message::{Fields, Response};
 
-/// What was sent of a message.
+/// The part of a message that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Stage {
     Nothing,
@@ -22,30 +22,30 @@ pub(super) enum Stage {
     End,
 }
 
-/// What the client expects of its stream.
+/// The peer's expectation of its stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Asks {
     /// An answer.
     Answer,
     /// Another protocol, by an extended CONNECT (RFC 8441): 200 in the place of 101.
     Protocol {
-        /// The value of `Sec-WebSocket-Accept` with which a server must answer, or that its client is told.
+        /// The value of `Sec-WebSocket-Accept` that a server must answer with, or that its client gets.
         accept: Option<Box<str>>,
         /// Its name, where a server is asked.
         name: Box<[u8]>,
     },
 }
 
-/// What follows the data that a stream sends.
+/// Continuation after the data that a stream sends.
 #[derive(Clone, Copy)]
 pub enum Then<'a> {
     /// More data.
     More,
-    /// The end, with these fields behind it.
+    /// The end, with these trailers.
     End(&'a Fields),
 }
 
-/// What a call of [`Http2Stream::poll_send`] has come to.
+/// Result of a call of [`Http2Stream::poll_send`].
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Bytes of data that were taken.
@@ -64,19 +64,19 @@ struct Held {
     ends: bool,
 }
 
-/// One stream of a connection: the transport of one exchange. Dropped before its end, it resets the stream.
+/// A stream of a connection: the transport of an exchange. Dropped before its end, it resets the stream.
 pub struct Http2Stream {
     pub(super) connection: Rc<Multiplexed>,
     /// Its number; 0 of a stream to a server that is not open.
     pub(super) id: Cell<u32>,
-    /// What ends the exchange, where a client has opened it.
+    /// Cancels the exchange, where a client has opened the stream.
     cancel: Option<Rc<Cancel>>,
     /// Data that was taken out of the codec and not yet read, from its cursor on.
     received: RefCell<Received>,
     held: RefCell<Held>,
     pub(super) stage: Cell<Stage>,
     pub(super) asks: RefCell<Asks>,
-    /// Where the head of a request ends in what its connection sends, in bytes.
+    /// End of a request's head in the output of its connection, in bytes.
     pub(super) head_at: Cell<u64>,
     /// The code of the reset, where the stream has not ended.
     pub(super) code: Cell<Code>,
@@ -108,7 +108,7 @@ impl Http2Stream {
         self.id.get()
     }
 
-    /// What ends its exchange, where a client has opened it.
+    /// Cancels its exchange, where a client has opened it.
     pub fn cancel(&self) -> Option<&Rc<Cancel>> {
         self.cancel.as_ref()
     }
@@ -123,7 +123,7 @@ impl Http2Stream {
         &self.connection
     }
 
-    /// Says what the client expects.
+    /// Sets the expectation of its peer.
     pub fn expect(&self, asks: Asks) {
         self.asks.replace(asks);
     }
@@ -149,7 +149,7 @@ impl Http2Stream {
         self.connection.wake_task();
     }
 
-    /// Whether the client has ended its side, and how many bytes of data are still to be read then.
+    /// Bytes of data that are still to be read, if the client has ended its side.
     pub fn left(&self) -> Option<usize> {
         let codec = self.connection.codec.borrow();
         let received = self.received.borrow();
@@ -161,12 +161,12 @@ impl Http2Stream {
         self.left() == Some(0)
     }
 
-    /// The fields behind the body, once it has ended.
+    /// Takes the trailers, once the body has ended.
     pub fn take_trailers(&self) -> Option<Box<Fields>> {
         self.connection.codec.borrow_mut().take_trailers(self.id())
     }
 
-    /// Whether fields have come behind the body.
+    /// Whether trailers have come.
     pub fn has_trailers(&self) -> bool {
         self.connection.codec.borrow().has_trailers(self.id())
     }
@@ -243,7 +243,7 @@ impl Http2Stream {
         }
     }
 
-    /// Keeps a response's head until something is sent; `ends` where no body follows.
+    /// Keeps a response's head until further bytes are sent; `ends` where no body follows.
     pub fn hold(&self, response: &Response, ends: bool) {
         let mut held = self.held.borrow_mut();
         let mut head = held.response.take().unwrap_or_else(|| self.connection.empty_head());
@@ -260,7 +260,7 @@ impl Http2Stream {
         *held = Held { response: Some(head), ends };
     }
 
-    /// Whether a server's 101 answers what the client has asked for.
+    /// Whether a server's 101 answers the protocol that the client has asked for.
     pub fn is_accepted(&self, response: &Response) -> bool {
         match &*self.asks.borrow() {
             Asks::Protocol { accept: Some(accept), .. } => {
@@ -270,7 +270,7 @@ impl Http2Stream {
         }
     }
 
-    /// No body follows the head that waits, whatever it says of its length.
+    /// Ends the message with the waiting head, whatever length it gives.
     pub fn end_with_head(&self) {
         self.held.borrow_mut().ends = true;
     }
@@ -280,8 +280,8 @@ impl Http2Stream {
         self.held.borrow_mut().response = None;
     }
 
-    /// Sends the head that waits, then the parts from `done` on, and what is to follow. Ready with some progress, or with the
-    /// end of the stream.
+    /// Sends the head that waits, then the parts from `done` on, and `then`. Ready with some progress, or with the end of the
+    /// stream.
     pub fn poll_send(&self, cx: &Context<'_>, parts: [&[u8]; 3], mut done: usize, then: Then<'_>) -> Poll<io::Result<Progress>> {
         let connection = &*self.connection;
         let mut codec = connection.codec.borrow_mut();
@@ -310,7 +310,7 @@ impl Http2Stream {
         }
         drop(held);
         if self.stage.get() == Stage::End || total == done && matches!(then, Then::More) {
-            // What follows an end is nobody's.
+            // Bytes after an end are dropped.
             (progress.data, progress.is_done) = (total - done, true);
             drop(codec);
             connection.wake_task();
@@ -350,7 +350,8 @@ impl Http2Stream {
         // A client that sends nothing more opens no window.
         let is_stuck = connection.is_half_closed() && (codec.window(self.id()) == 0 || codec.window(0) == 0);
         if progress.data == 0 && !progress.is_done {
-            // The share may have ended with the window: then nothing was tried, and the codec must be asked to tell when it opens.
+            // The share may have ended with the window: then nothing was tried, and the codec must be asked to report when it
+            // opens.
             codec.capacity_of(self.id());
         }
         let waits_for_room = progress.data == 0 && !progress.is_done && codec.window(self.id()) > 0;
@@ -390,7 +391,7 @@ impl Http2Stream {
         if self.connection.is_half_closed() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
-        // Asked for, the codec tells when it opens.
+        // Asked for, the codec reports when it opens.
         codec.capacity_of(self.id());
         self.wait(cx);
         Poll::Pending
@@ -409,7 +410,7 @@ impl Http2Stream {
         self.poll_send(cx, [b""; 3], 0, Then::End(Fields::none())).map_ok(drop)
     }
 
-    /// What the stream may still append in this turn.
+    /// The number of bytes that the stream may still append in this turn.
     fn share(&self) -> usize {
         let mut streams = self.connection.streams.borrow_mut();
         let (turn, share) = (streams.turn, streams.share);
@@ -425,7 +426,7 @@ impl Http2Stream {
         }
     }
 
-    /// Waits for room behind those that do so already.
+    /// Waits for room after the streams that wait already.
     fn wait_in_turn(&self, cx: &Context<'_>) {
         self.wait(cx);
         let mut streams = self.connection.streams.borrow_mut();
@@ -443,14 +444,14 @@ impl Http2Stream {
         self.stage.get() > Stage::Nothing
     }
 
-    /// Forgets what an attempt that failed has left: another one begins.
+    /// Clears the state of an attempt that failed: another one begins.
     pub fn begin_again(&self) {
         self.take_back();
         self.code.set(Code::INTERNAL_ERROR);
     }
 
-    /// Has the reset that ends the stream, if it has to be reset, say what a server's has said. What is said of a request that was not
-    /// processed is not passed on: some of the answer may have been.
+    /// Sets the code of the reset that ends the stream, if it has to be reset, to that of a server's reset. Codes for a
+    /// request that was not processed are not passed on: some of the answer may have been.
     pub fn pass_code(&self, code: u32) {
         if ![Code::NO_ERROR, Code::REFUSED_STREAM, Code::HTTP_1_1_REQUIRED].contains(&Code(code)) {
             self.code.set(Code(code));

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use terse_http::h2::{Code, Event};
 use terse_message::{Request, Response};
 
-/// What a stream to a server that broke off means.
+/// Meaning of the break of a stream to a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// The server has taken nothing of it (RFC 9113 section 8.7), or was not asked: its connection ended before the head had left.
@@ -22,7 +22,7 @@ pub enum Fate {
     WantsHttp1,
     /// The server has reset it.
     Reset,
-    /// The connection has ended. `true` of one of its streams only: the one that is told against the server.
+    /// The connection has ended. `true` for a single stream of it: the one that counts against the server.
     Ended(bool),
 }
 
@@ -33,7 +33,7 @@ const SPARE_BYTES: usize = 4 * 1024;
 const SPARE: usize = 128;
 
 impl Multiplexed {
-    /// How many streams more the server takes, beside those that are reserved.
+    /// Number of further streams that the server takes, beside those that are reserved.
     pub fn free(&self) -> usize {
         let codec = self.codec.borrow();
         if self.is_half_closed() || self.is_killed() || codec.unconsumed() > self.most_unread.get() {
@@ -63,7 +63,7 @@ impl Multiplexed {
         self.is_doubted.replace(false)
     }
 
-    /// Leaves the connection to one session: its server knows a user by it. The first to ask has it.
+    /// Leaves the connection to a single session: its server knows a user by it. The first to ask has it.
     pub fn keep_to(&self, session: u64) {
         self.private_to.set(self.private_to.get().or(Some(session)));
     }
@@ -78,7 +78,7 @@ impl Multiplexed {
         self.wake_task();
     }
 
-    /// Gives back the memory of what is empty, for a connection that waits.
+    /// Gives back empty memory, for a connection that waits.
     pub fn shrink(&self) {
         self.codec.borrow_mut().shrink();
         self.spare.take();
@@ -110,8 +110,8 @@ impl Multiplexed {
 }
 
 impl Http2Stream {
-    /// Opens the stream with a request, whose `scheme` is that of its target; `ends` where no body follows. Returns the bytes of its
-    /// encoded head. A stream that cannot be opened says so to whoever sends or waits: [`Http2Stream::fate`].
+    /// Opens the stream with a request, whose `scheme` is that of its target; `ends` where no body follows. Returns the bytes
+    /// of its encoded head. A stream that cannot be opened fails the task that sends or waits: [`Http2Stream::fate`].
     pub fn request(&self, request: &Request, scheme: &[u8], upgrades: bool, ends: bool) -> usize {
         if self.id() != 0 {
             return 0;
@@ -211,7 +211,7 @@ impl Http2Stream {
         Poll::Pending
     }
 
-    /// Says that the server has not answered in time.
+    /// Reports that the server has not answered in time.
     pub fn doubt(&self) {
         self.connection.is_doubted.set(true);
     }
@@ -221,7 +221,7 @@ impl Http2Stream {
         self.connection.codec.borrow().reset_by_peer(self.id()).map(|code| code.0)
     }
 
-    /// Counts a stream that is not open as no more to come, and chooses the code by which an unfinished one is reset.
+    /// Releases the reservation of a stream that is not open, and chooses the code by which an unfinished stream is reset.
     pub(super) fn give_up(&self) {
         if self.id() == 0 {
             self.connection.reserved.set(self.connection.reserved.get().saturating_sub(1));

@@ -1,6 +1,7 @@
 //! Addresses of `bind` lines: lists, ranges of ports, families.
 
-/// The addresses of a list, each range of ports one by one; each is written as [`crate::settings::BindSettings::address`] says.
+/// Expands a list of addresses, each range of ports into its ports; each is written as
+/// [`crate::settings::BindSettings::address`] describes.
 pub(super) fn expand(list: &str) -> Result<Vec<String>, String> {
     let mut addresses = Vec::new();
     for address in list.split(',') {
@@ -10,7 +11,7 @@ pub(super) fn expand(list: &str) -> Result<Vec<String>, String> {
 }
 
 fn expand_one(address: &str, out: &mut Vec<String>) -> Result<(), String> {
-    // What is listened on is a stream anyhow.
+    // A listener is of streams anyhow.
     let address = address.strip_prefix("stream+").unwrap_or(address);
     let (family, rest) = match address.split_once('@') {
         Some((family, rest)) if family.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+') => (family, rest),
@@ -45,7 +46,7 @@ fn expand_ports(address: &str, rest: &str, out: &mut Vec<String>) -> Result<(), 
     if address.is_empty() {
         return Err("an address of the list is empty".into());
     }
-    // Behind it nothing may follow but a port, so that colons inside of brackets are the host's.
+    // Only a port may follow the last colon, so that colons inside of brackets are the host's.
     let Some((_, ports)) = rest.rsplit_once(':').filter(|(_, ports)| !ports.contains(']')) else {
         return Err(format!("missing port number in '{address}'"));
     };

@@ -32,10 +32,10 @@ fn parse_part(part: &str) -> Result<u64, String> {
     }
 }
 
-/// The first worker and every other one after it.
+/// Bits of the first worker and every second worker after it.
 const ODD: u64 = 0x5555_5555_5555_5555;
 
-/// As many as there are bits.
+/// Number of bits in the set.
 const MOST: u32 = 64;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Error files: a response as it would be sent, head and body (HAProxy's manual, "errorfile").
 //!
-//! They are written by hand, so lines may end in LF alone. What contradicts itself is refused when it is read, not when it is sent.
+//! They are written by hand, so lines may end in LF alone. A contradictory message is refused when it is read, not when it is
+//! sent.
 
 use crate::reply::Answer;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Answer, String> {
     Ok(answer)
 }
 
-/// The lines of the head, and the body behind the empty line.
+/// The lines of the head, and the body after the empty line.
 fn split(bytes: &[u8]) -> Result<(Vec<&[u8]>, &[u8]), String> {
     let mut lines = Vec::new();
     let mut rest = bytes;
@@ -70,7 +71,7 @@ fn field(line: &[u8]) -> Option<(&[u8], &[u8])> {
     (!name.is_empty() && name.iter().all(token) && value.iter().all(text)).then_some((name, value))
 }
 
-/// Takes a field over, unless it is one that says how long the body is or what becomes of the connection.
+/// Takes a field over, unless it determines the length of the body or the end of the connection.
 fn add(answer: &mut Answer, name: &[u8], value: &[u8]) -> Result<(), String> {
     if name.eq_ignore_ascii_case(b"content-length") {
         let length = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
@@ -88,7 +89,7 @@ fn add(answer: &mut Answer, name: &[u8], value: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// A page for people is no larger, and each worker holds what it sends of it.
+/// Limit of a page's size: pages for people are no larger, and each worker holds the parts that it sends.
 const MOST_BYTES: usize = 1 << 20;
 
 /// HAProxy's `tune.http.maxhdr` when it is not set.

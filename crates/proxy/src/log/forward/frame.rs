@@ -1,20 +1,20 @@
 //! Messages in a stream (RFC 6587): with their length before them, or as lines.
 
-/// What a stream begins with.
+/// Kind of the first frame in a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Frame {
     /// A message at these places; it and its frame end at `end`.
     Message {
-        /// Where its first byte is.
+        /// Offset of its first byte.
         from: usize,
-        /// Where its text ends.
+        /// Offset of the end of its text.
         to: usize,
-        /// Where the next frame begins.
+        /// Offset of the next frame.
         end: usize,
     },
     /// Not yet a whole message.
     Partial,
-    /// No message, or one that is too long.
+    /// No message, or a message that is too long.
     Malformed,
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn first(bytes: &[u8], lines_only: bool, most: usize) -> Frame {
     }
 }
 
-/// Non-transparent framing: a line feed behind it, and what some devices put before that.
+/// Non-transparent framing: a line feed at the end, or the carriage return and line feed of some devices.
 fn line(bytes: &[u8], most: usize) -> Frame {
     match memchr::memchr(b'\n', bytes.get(..bytes.len().min(most + 2)).unwrap_or_default()) {
         Some(at) => {
@@ -59,7 +59,7 @@ fn counted(bytes: &[u8], most: usize) -> Frame {
     }
 }
 
-/// No message is a gigabyte long; a count that goes on for ever is none.
+/// No message is a gigabyte long; a longer count is no count.
 const MOST_DIGITS: usize = 9;
 
 #[cfg(test)]

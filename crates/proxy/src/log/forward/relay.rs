@@ -47,7 +47,7 @@ impl Relay {
                 match socket.try_recv_from(&mut buffer) {
                     Ok((len, from)) => self.pass(buffer.get(..len).unwrap_or_default(), Some(from.ip())),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    // An answer to something that was sent long ago; the socket goes on.
+                    // An answer to a datagram that was sent long ago; the socket goes on.
                     Err(_) => {}
                 }
             }
@@ -56,7 +56,7 @@ impl Relay {
         }
     }
 
-    /// Accepts connections and passes on what comes over them, for as long as it is polled.
+    /// Accepts connections and relays the messages that come over them, for as long as it is polled.
     pub(crate) async fn streams(self: Rc<Relay>, listener: Listener, bind: usize) -> io::Result<()> {
         let listener = match listener {
             Listener::Tcp(listener) => Accepting::Tcp(TcpListener::from_std(listener)?),
@@ -81,7 +81,7 @@ impl Relay {
                 Ok(()) => self.forwarder.received.connections.fetch_add(1, Relaxed),
                 Err(error) => {
                     EXHAUSTION.note(&error, Purpose::Log);
-                    // No descriptor or no memory: somebody else must let go first.
+                    // No descriptor or no memory: others must release some first.
                     tokio::time::sleep(BREATH).await;
                     0
                 }
@@ -90,7 +90,7 @@ impl Relay {
         }
     }
 
-    /// Passes on what comes from a client, behind the handshake where there is one.
+    /// Relays the messages of a client, after the handshake where there is TLS.
     async fn client(&self, socket: Socket, from: Option<IpAddr>, bind: usize) {
         let Some(acceptor) = self.forwarder.acceptors.get(bind).and_then(Option::as_ref) else {
             return match socket {
@@ -106,7 +106,7 @@ impl Relay {
         }
     }
 
-    /// Passes on what comes over a connection, until it ends, is silent for too long, or speaks no syslog.
+    /// Relays the messages of a connection, until it ends, is silent for too long, or does not speak syslog.
     async fn stream(&self, mut stream: impl AsyncRead + Unpin, from: Option<IpAddr>) {
         let (mut bytes, mut read) = (Vec::new(), 0);
         loop {
@@ -120,7 +120,7 @@ impl Relay {
             bytes.reserve(READ_BYTES);
             match tokio::time::timeout(limit, stream.read_buf(&mut bytes)).await {
                 Ok(Ok(n)) if n > 0 => read += n,
-                // What is cut off is no message.
+                // A message that is cut off is none.
                 _ if !bytes.is_empty() => return self.refuse(),
                 _ => return,
             }
@@ -131,7 +131,8 @@ impl Relay {
         }
     }
 
-    /// Passes on the whole messages that the bytes begin with, and says how many bytes they were; `None` for what is none.
+    /// Relays the whole messages that the bytes begin with, and returns their length in bytes; `None` when the bytes are no
+    /// message.
     fn frames(&self, bytes: &[u8], from: Option<IpAddr>) -> Option<usize> {
         let mut used = 0;
         loop {
@@ -185,11 +186,11 @@ enum Accepting {
     Unix(UnixListener),
 }
 
-/// How many datagrams are passed on before others have their turn.
+/// Number of datagrams that are relayed before other tasks have their turn.
 const DATAGRAMS_AT_A_TIME: usize = 64;
-/// How much is read from a connection at a time.
+/// Most bytes that are read from a connection at a time.
 const READ_BYTES: usize = 8 * 1024;
-/// How long a handshake may take where no time-out says it.
+/// Time limit of a handshake where no timeout is set.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long nothing is accepted when the kernel has no descriptor for it.
+/// Delay before the next accept when the kernel has no descriptor.
 const BREATH: Duration = Duration::from_millis(100);

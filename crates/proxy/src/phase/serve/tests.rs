@@ -1,4 +1,5 @@
-//! An exchange whose future is dropped at each of its awaits: whatever it held is given back, and its line in the log is right.
+//! An exchange whose future is dropped at each of its awaits: all that it held is given back, and its line in the log is
+//! right.
 
 use super::*;
 use crate::connection::downstream::ClientConnection;
@@ -19,14 +20,14 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::{LocalSet, yield_now};
 
-/// What an exchange is made of.
+/// Inputs of an exchange.
 struct Case {
     name: &'static str,
     /// Lines of the frontend, and of the backend before its servers.
     lines: [&'static str; 2],
-    /// What the client sends, piece by piece.
+    /// The client's bytes, piece by piece.
     asks: &'static [&'static [u8]],
-    /// What the server answers, piece by piece, once it has read so many bytes.
+    /// The server's bytes, piece by piece, once it has read so many bytes.
     answers: (usize, &'static [&'static [u8]]),
     /// Whether the server's connections break off after the answer, or keep on.
     closes: bool,
@@ -128,19 +129,19 @@ async fn pause() {
     }
 }
 
-/// What a cut exchange has come to.
+/// Outcome of a cut exchange.
 #[derive(Debug)]
 struct Outcome {
     /// The log's line: state, status, bytes out.
     line: String,
-    /// What the client received.
+    /// The bytes that the client received.
     received: String,
     bytes: usize,
     /// Slots and places in queues that are still counted, tasks and sessions that hold the worker, bytes of buffers.
     held: (u32, usize, usize),
 }
 
-/// Serves a case's exchange, and cancels it at its `n`th poll; none where it ended before that.
+/// Serves a case's exchange, and cancels it at its `n`th poll; no cut where it ended before that.
 fn cut_at(case: &'static Case, folder: &Path, n: usize) -> (Outcome, bool) {
     let [server, journal] = ["server", "log"].map(|name| folder.join(name));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

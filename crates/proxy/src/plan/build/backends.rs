@@ -36,8 +36,8 @@ pub(super) fn build(drafts: &mut [Draft], workshop: &Workshop, building: &mut Bu
     backends
 }
 
-/// The frontends that may send to each backend, by their places: what [`Plan::settle`](crate::plan::Plan::settle) computes `fullconn` of.
-/// Those that choose by an expression do not count for what it may name, as in HAProxy.
+/// The frontends that may send to each backend, by their places: [`Plan::settle`](crate::plan::Plan::settle) computes
+/// `fullconn` from them. A `use_backend` with an expression does not count for the backends that it may name, as in HAProxy.
 pub(super) fn senders(drafts: &[Draft], backends: &[Arc<Backend>]) -> Vec<Vec<usize>> {
     let mut senders = vec![Vec::new(); backends.len()];
     for (front, draft) in drafts.iter().filter(|draft| draft.front.is_some()).enumerate() {
@@ -75,7 +75,7 @@ fn build_one(draft: &mut Draft, workshop: &Workshop, building: &mut Building<'_>
     backend
 }
 
-/// What one backend has that its lines alone do not give.
+/// Parts of a backend that its lines alone do not give.
 #[derive(Clone)]
 pub(super) struct Own {
     journal: Arc<Journal>,
@@ -86,20 +86,20 @@ impl Own {
     /// Opens the log of a section, and compiles its formats.
     pub(super) fn of(draft: &Draft, logs: &mut Logs<'_>, diagnostics: &mut Diagnostics) -> Own {
         let journal = Arc::new(logs.journal(&draft.log, diagnostics));
-        // Only what checks ask for: what is wrong with it is said where requests have it.
+        // Only checks use it: a fault in it is reported where requests have it.
         let (format, own) = (draft.log.unique_id_format.as_ref(), (&draft.name, &draft.acls));
         let unique_id = logs.compile(format, (Needs::REQUEST, Usage::Id), own, &mut Diagnostics::default());
         Own { journal, unique_id }
     }
 }
 
-/// What all backends are made with.
+/// Means that all backends are made with.
 pub(super) struct Workshop {
     pub(super) host: Host,
-    /// How names of fields are spelled for those who want it.
+    /// Spelling of field names for the proxies that set it.
     spellings: Option<Arc<Spellings>>,
     speaker: Arc<Speaker>,
-    /// Who is told of their servers.
+    /// Observers of their servers.
     pub(super) wardens: Arc<Wardens>,
     /// The way to the streams that end with a server.
     pub(super) registries: Arc<Registries>,
@@ -117,11 +117,11 @@ impl Workshop {
         }
     }
 
-    /// Makes one, whose number is the place of its draft among backends. What is wrong is said.
+    /// Makes a backend, whose number is the place of its draft among backends. Faults are reported.
     pub(super) fn backend(&self, draft: &mut Draft, own: Own, error_sets: &pages::Sets, diagnostics: &mut Diagnostics) -> Backend {
         let Own { journal, unique_id } = own;
         let mut timeouts = draft.proxy.timeouts;
-        // The old word for the time to connect was one for these too.
+        // The old keyword for the connect timeout set these, too.
         timeouts.queue = timeouts.queue.or(timeouts.connect);
         timeouts.tarpit = timeouts.tarpit.or(timeouts.connect);
         let context = FarmContext {
@@ -198,7 +198,7 @@ fn ends(registries: &Arc<Registries>) -> Ends {
     })
 }
 
-/// What only servers of logs have.
+/// Refuses settings that are for servers of logs alone.
 pub(super) fn refuse_log_words(draft: &Draft, farm: &Farm, diagnostics: &mut Diagnostics) {
     let label = draft.label();
     for server in farm.servers().iter().filter(|server| server.settings().log.datagrams) {
@@ -210,7 +210,8 @@ pub(super) fn refuse_log_words(draft: &Draft, farm: &Farm, diagnostics: &mut Dia
     }
 }
 
-/// Checks have no client whose port they could go to. A server at the client's own address is accepted, as HAProxy does, and found down.
+/// Reports checks without a port: checks have no client whose port they could go to. A server at the client's own address is
+/// accepted, as HAProxy does, and found down.
 fn tell_of_portless_checks(draft: &Draft, farm: &Farm, diagnostics: &mut Diagnostics) {
     for server in farm.servers().iter() {
         let check = &server.settings().check;
@@ -242,7 +243,7 @@ fn find_checks(farm: &Farm, building: &mut Building<'_>) {
     }
 }
 
-/// Makes what is needed before the first connection to a server.
+/// Prepares a server for its first connection.
 fn introduce(server: &Server, farm: &Farm, draft: &Draft, building: &mut Building<'_>) {
     let Building { vault, logs, diagnostics, checks, .. } = building;
     let section = server.settings().check.section.as_ref().and_then(|(name, _)| checks.get(name));

@@ -1,4 +1,4 @@
-//! Caches: made of their sections, and found by those who name them.
+//! Caches: made of their sections, and looked up by the rules and filters that name them.
 
 use crate::cache::{Cache, CacheName, CacheSettings};
 use std::sync::Arc;

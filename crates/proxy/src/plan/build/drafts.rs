@@ -1,4 +1,4 @@
-//! Proxies on their way into the plan: what their sections say, their numbers, their places.
+//! Drafts of proxies for the plan: settings of their sections, numbers, places.
 
 use crate::log::LogSettings;
 use crate::settings::{ErrorSettings, ErrorSource, Mode, ProxySettings};
@@ -38,7 +38,7 @@ pub(super) struct Draft {
     pub(super) hop: HopMode,
     /// Its own lines.
     pub(super) lines: Vec<(&'static Keyword, Place)>,
-    /// Whether one of them, or of its defaults, was refused.
+    /// Whether any of its lines, or of its defaults, was refused.
     pub(super) doubtful: bool,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn of(sections: Vec<Section>, diagnostics: &mut Diagnostics) -> Vec<D
     drafts
 }
 
-/// Gives each proxy its number: its own, or the next one that is free. HAProxy begins with 2, and programs have learnt it.
+/// Gives each proxy its number: its own, or the next free number. HAProxy begins with 2, and programs rely on it.
 fn number(drafts: &mut [Draft], diagnostics: &mut Diagnostics) {
     let mut used: HashMap<u32, usize> = HashMap::new();
     for (index, draft) in drafts.iter().enumerate() {
@@ -80,7 +80,7 @@ fn number(drafts: &mut [Draft], diagnostics: &mut Diagnostics) {
 }
 
 impl Draft {
-    /// What a section says, before it has a number and its places.
+    /// The settings of a section, before it has a number and its places.
     pub(super) fn new(section: Section, order: usize) -> Draft {
         let Section { kind, name, place, mut settings, lines, doubtful } = section;
         Draft {
@@ -106,7 +106,7 @@ impl Draft {
         }
     }
 
-    /// What messages call it: `frontend 'f'`, `proxy 'l'`.
+    /// Its name in messages: `frontend 'f'`, `proxy 'l'`.
     pub(super) fn label(&self) -> String {
         format!("{} '{}'", self.noun(), self.name)
     }
@@ -116,7 +116,7 @@ impl Draft {
         format!("{} ({}:{})", self.label(), self.place.file, self.place.line)
     }
 
-    /// What HAProxy's messages call its kind.
+    /// The name of its kind in HAProxy's messages.
     pub(super) fn noun(&self) -> &'static str {
         match self.kind {
             SectionKind::Listen => "proxy",
@@ -129,7 +129,7 @@ impl Draft {
         self.proxy.mode == Mode::Http
     }
 
-    /// How messages write its mode.
+    /// The name of its mode in messages.
     pub(super) fn mode(&self) -> &'static str {
         match self.proxy.mode {
             Mode::Http => "http",

@@ -46,7 +46,7 @@ pub(super) fn build(drafts: &[Draft], backends: &[Arc<Backend>], building: &mut 
     (frontends, binds)
 }
 
-/// What makes connections of an address secure, if its line says so.
+/// The TLS acceptor of an address, if its line has `ssl`.
 fn acceptor(bind: &BindSettings, draft: &Draft, building: &mut Building<'_>) -> Option<Arc<Acceptor>> {
     let http = draft.proxy.mode == Mode::Http;
     let mut tls = Cow::Borrowed(&bind.tls);
@@ -56,7 +56,7 @@ fn acceptor(bind: &BindSettings, draft: &Draft, building: &mut Building<'_>) -> 
     tls.enabled.then(|| Acceptor::build(&tls, http, (&draft.name, &bind.place), &building.vault, building.diagnostics))?
 }
 
-/// What in an address's line does not fit its frontend's mode.
+/// Setting of an address's line that does not fit its frontend's mode.
 fn misfit(bind: &BindSettings, is_http: bool) -> Option<&'static str> {
     match is_http {
         true => bind.carries_bytes.then_some("'proto none' is for connections of mode tcp"),
@@ -117,7 +117,7 @@ fn build_one(draft: &Draft, drafts: &[Draft], backends: &[Arc<Backend>], buildin
         response_rules: proxy.response_rules.clone(),
         after_rules: proxy.after_rules.clone(),
         service: proxy.service.clone(),
-        // For a `listen` section its back half says what is wrong with them.
+        // For a `listen` section its back half reports the faults in them.
         pages: match draft.back {
             Some(_) => pages::of(&draft.errors, building.error_sets, &mut Default::default()),
             None => pages::of(&draft.errors, building.error_sets, building.diagnostics),
@@ -141,7 +141,7 @@ fn build_one(draft: &Draft, drafts: &[Draft], backends: &[Arc<Backend>], buildin
     }
 }
 
-/// The `use_backend` lines, with the backends that they always mean. Those to disabled backends are passed over.
+/// The `use_backend` lines, with the backends that they always mean. Lines with disabled backends are passed over.
 fn switches(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Vec<(Arc<Switch>, Option<usize>)> {
     let mut resolved = Vec::with_capacity(draft.proxy.switches.len());
     for switch in &draft.proxy.switches {
@@ -155,5 +155,5 @@ fn switches(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Vec
     resolved
 }
 
-/// The most idle connections of a session's own, where nothing is said.
+/// The most idle connections of a session's own, where no line sets it.
 const MOST_OWN: usize = 5;

@@ -1,11 +1,11 @@
-//! `guid`: nothing has a name of statistics that something else has.
+//! `guid`: no two objects have the same name of statistics.
 
 use super::drafts::Draft;
 use std::collections::HashMap;
 use terse_balance::guid::Guid;
 use terse_config::{Diagnostics, Place};
 
-/// Says which names stand twice.
+/// Reports names that stand twice.
 pub(super) fn check(drafts: &[Draft], diagnostics: &mut Diagnostics) {
     let mut known: HashMap<String, Place> = HashMap::new();
     let mut take = |name: String, place: &Place| {

@@ -10,17 +10,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use terse_config::{Diagnostic, Diagnostics, Severity};
 use terse_sample::{AclSet, Compiler, LogFormat, Needs, Registry, Usage};
 
-/// What all logs are made with.
+/// Means that all logs are made with.
 pub(super) struct Logs<'a> {
     pub(super) global: &'a LogSettings,
     pub(super) host: &'a Host,
     pub(super) registry: &'a mut Registry,
-    /// What targets name.
+    /// The objects that targets name.
     pub(super) directory: Directory,
 }
 
 impl Logs<'_> {
-    /// The targets of a section, opened; those that cannot be are said.
+    /// Opens the targets of a section; those that cannot be opened are reported.
     pub(super) fn journal(&mut self, settings: &LogSettings, diagnostics: &mut Diagnostics) -> Journal {
         let tag = settings.tag.as_ref().or(self.global.tag.as_ref()).unwrap_or(&self.host.tag);
         let host = self.global.host_name.as_ref();
@@ -60,7 +60,7 @@ impl Logs<'_> {
         }
     }
 
-    /// A format, compiled; what is wrong with it is said.
+    /// Compiles a format; faults are reported.
     pub(super) fn compile(
         &mut self,
         text: Option<&FormatText>,

@@ -10,7 +10,7 @@ use terse_config::{Diagnostic, Diagnostics, Section, SectionKind, Settings, Seve
 /// The pages of all `http-errors` sections, by their names.
 pub(super) type Sets = HashMap<Arc<str>, Pages>;
 
-/// Those of the configuration.
+/// The sets of the configuration.
 pub(super) fn sets(sections: &[Section]) -> Sets {
     let mut sets = Sets::new();
     for section in sections.iter().filter(|section| section.kind == SectionKind::HttpErrors) {
@@ -25,7 +25,7 @@ pub(super) fn sets(sections: &[Section]) -> Sets {
     sets
 }
 
-/// Says which uses by rules speak of sections that do not exist.
+/// Reports rules that name sections that do not exist.
 pub(super) fn check_uses(shared: &Settings, sets: &Sets, diagnostics: &mut Diagnostics) {
     for one in shared.get::<ErrorSetUses>().map_or(&[][..], |uses| &uses.uses) {
         find(one, sets, diagnostics);

@@ -1,4 +1,4 @@
-//! `peers` sections: who this process is, who the others are, which tables they share.
+//! `peers` sections: this process, its peers, the tables that they share.
 
 use super::{Building, logs};
 use crate::keywords::bind;
@@ -21,9 +21,9 @@ pub(super) struct Draft {
     settings: PeersSettings,
     places: PeersPlaces,
     log: LogSettings,
-    /// Told when one of its tables changes.
+    /// Notified when one of its tables changes.
     wake: Arc<Notify>,
-    /// Its tables: the name among the peers, and the one in rules.
+    /// Its tables: the name among the peers, and the name in rules.
     shared: Vec<(String, Arc<str>)>,
 }
 
@@ -49,8 +49,8 @@ impl Draft {
         std::mem::take(&mut self.settings.tables).into_iter().map(named).collect()
     }
 
-    /// Shares a table. Those of the section's own lines have a slash before their names among the peers, so that a backend's table may
-    /// have the same name.
+    /// Shares a table. Tables of the section's own lines have a slash before their names among the peers, so that a backend's
+    /// table may have the same name.
     pub(super) fn share(&mut self, table: Table) -> Table {
         let name = table.name();
         let among = match name.strip_prefix(&*self.name).filter(|rest| rest.starts_with('/')) {
@@ -62,7 +62,7 @@ impl Draft {
     }
 }
 
-/// The sections in which there is somebody to share with, or somebody may come.
+/// The sections that have a remote peer, or that a peer may connect to.
 pub(super) fn build(drafts: Vec<Draft>, tables: &[Arc<Table>], building: &mut Building<'_>, complete: bool) -> Vec<Circle> {
     let mut circles = Vec::new();
     for draft in drafts {
@@ -130,7 +130,7 @@ fn door(server: &ServerSettings, place: &Place, building: &mut Building<'_>) -> 
     Door { address: server.address.clone(), connector: server.tls.enabled.then(connector).flatten() }
 }
 
-/// Where this process listens: as `bind` lines say, or as its own line does.
+/// Addresses at which this process listens: those of `bind` lines, or that of its own line.
 fn binds(own: &PeerLine, places: &PeersPlaces, name: &str, place: &Place, diagnostics: &mut Diagnostics) -> Vec<BindSettings> {
     match (&own.server, &places.binds[..]) {
         (Some(server), []) => {

@@ -10,8 +10,8 @@ use terse_config::near::{nearest, question};
 use terse_config::{Diagnostic, Diagnostics, Place, Severity};
 use terse_sample::Reference;
 
-/// The index of the backend of that name, which a rule of a frontend speaks of; none when it is disabled, or when something is wrong
-/// with it, which is said.
+/// The index of the backend of that name, which a rule of a frontend names; `None` when it is disabled, or when there is a
+/// fault in it, which is reported.
 pub(super) fn backend(
     name: &str,
     rule: &str,
@@ -34,7 +34,7 @@ pub(super) fn backend(
         alert(format!("{}: loop detected for {rule}: '{name}'", front.label()), None);
         return None;
     }
-    // Bytes can become HTTP on their way, but not the other way round. A line that was refused may have said the mode.
+    // Bytes can become HTTP on their way, but not the other way round. A line that was refused may have set the mode.
     if front.is_http() && !back.is_http() && !front.doubtful && !back.doubtful {
         let (front_mode, front, back_mode, back) = (front.mode(), front.label_at(), back.mode(), back.label_at());
         let reason = format!("{front_mode} {front} tries to use incompatible {back_mode} {back} by '{rule}' (see 'mode')");
@@ -44,8 +44,8 @@ pub(super) fn backend(
     back.back
 }
 
-/// Finds the proxies and servers that expressions name. Without `complete`, one that is not found is not told of: its line may have been
-/// refused.
+/// Finds the proxies and servers that expressions name. Without `complete`, a missing name is not reported: its line may have
+/// been refused.
 pub(super) fn names(
     references: &[Reference],
     drafts: &[Draft],
@@ -79,7 +79,7 @@ pub(super) fn rings(references: &[Reference], directory: &mut Directory, complet
     }
 }
 
-/// What to say of a name that is not in the plan; nothing of disabled proxies, and of servers in `defaults`.
+/// The report for a name that is not in the plan; `None` for disabled proxies, and for servers in `defaults`.
 fn missing(named: &Named, drafts: &[Draft], backends: &[Arc<Backend>]) -> Option<(String, Option<String>)> {
     let proxies = |wanted: fn(&Draft) -> bool| drafts.iter().filter(move |draft| wanted(draft));
     let absent = |what: &str, wanted: fn(&Draft) -> bool| {

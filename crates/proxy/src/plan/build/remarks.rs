@@ -1,7 +1,7 @@
-//! What is said about a proxy as a whole: words that have no effect in its mode, time-outs that are missing. HAProxy says the same.
+//! Warnings about a proxy as a whole: keywords that have no effect in its mode, missing timeouts. HAProxy warns of the same.
 //!
-//! Of lines that only HTTP gives a meaning HAProxy tells of some. Here all of them are told of, each where it stands, unless it comes
-//! from a `defaults` section, which proxies of several modes share.
+//! HAProxy warns of some lines that only HTTP gives a meaning. Here a warning is given for each of them at its place, unless
+//! it comes from a `defaults` section, which proxies of several modes share.
 
 use super::drafts::Draft;
 use crate::log::LogSettings;
@@ -13,9 +13,9 @@ use terse_compress::decode::settings::Responses;
 use terse_config::{Diagnostic, Diagnostics, Severity};
 use terse_sample::Needs;
 
-/// Says it, and takes out what has no effect.
+/// Reports the warnings, and removes settings that have no effect.
 ///
-/// With `turns`, bytes that a frontend in mode tcp accepts may become HTTP behind it.
+/// With `turns`, bytes that a frontend in mode tcp accepts may become HTTP after it.
 pub(super) fn of(draft: &mut Draft, turns: bool, global_log: &LogSettings, diagnostics: &mut Diagnostics) {
     let mut said = Vec::new();
     if !draft.is_http() {
@@ -75,7 +75,7 @@ fn front(draft: &Draft, global_log: &LogSettings, said: &mut Vec<String>) {
     }
 }
 
-/// Tells of rules that fill slots of the log which nothing declares.
+/// Warns of rules that fill slots of the log without a declaration.
 fn captures(draft: &Draft, diagnostics: &mut Diagnostics) {
     let (proxy, log) = (&draft.proxy, &draft.log);
     for (rules, slots, side) in [
@@ -91,7 +91,7 @@ fn captures(draft: &Draft, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Tells of rules on the first bytes that do not wait for them, or that run too late to count requests that cannot be read.
+/// Warns of rules on the first bytes that do not wait for them, or that run too late to count requests that cannot be read.
 fn first_bytes(draft: &Draft, diagnostics: &mut Diagnostics) {
     let tcp = &draft.proxy.tcp;
     for rule in &tcp.content {
@@ -121,7 +121,7 @@ fn first_bytes(draft: &Draft, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Tells of conditions on a connection's bytes, where HTTP is spoken.
+/// Warns of conditions on a connection's bytes in mode http.
 fn bytes_of_http(draft: &Draft, diagnostics: &mut Diagnostics) {
     let proxy = &draft.proxy;
     let sets = [&proxy.tcp.content, &proxy.tcp.server_content, &proxy.request_rules, &proxy.response_rules, &proxy.after_rules];
@@ -139,7 +139,7 @@ fn bytes_of_http(draft: &Draft, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Takes out of a proxy in mode tcp what speaks of requests and responses.
+/// Removes settings of requests and responses from a proxy in mode tcp.
 fn without_http(draft: &mut Draft, said: &mut Vec<String>) {
     let label = draft.label();
     if draft.farm.cookie.take().is_some() && draft.back.is_some() {
@@ -185,12 +185,12 @@ fn without_http(draft: &mut Draft, said: &mut Vec<String>) {
     ] {
         ignored(name, std::mem::take(option) && half);
     }
-    // These are told of line by line.
+    // These are reported line by line.
     (options.connection, proxy.forwarded_for, proxy.original_to) = (None, None, None);
     proxy.forwarded = None;
 }
 
-/// Tells of the proxy's own lines that have no effect without HTTP.
+/// Warns of the proxy's own lines that have no effect without HTTP.
 fn own_lines_without_http(draft: &Draft, turns: bool, diagnostics: &mut Diagnostics) {
     let has_effect = |name: &str| match OF_HTTP_FROM_THE_START.contains(&name) {
         true => false,
@@ -210,8 +210,8 @@ fn switches(proxy: &ProxySettings) -> bool {
     proxy.tcp.content.iter().any(|rule| rule.action.switches_mode())
 }
 
-/// Whether bytes that a frontend in mode tcp accepts may become HTTP: where a rule says so, or a backend in mode http, or one that only the connection's
-/// bytes name, may take them.
+/// Whether bytes that a frontend in mode tcp accepts may become HTTP: by a rule, or in a backend in mode http, or in a
+/// backend that only the connection's bytes name.
 pub(super) fn turns(draft: &Draft, drafts: &[Draft]) -> bool {
     if switches(&draft.proxy) {
         return true;
@@ -235,7 +235,7 @@ const OF_HTTP_FROM_THE_START: &[&str] = &[
     "option forwarded",
 ];
 
-/// Lines that HTTP obeys wherever it begins. A word that ends in a blank stands for all that begin so.
+/// Lines that have an effect on HTTP wherever it begins. A keyword that ends in a blank stands for all that begin so.
 const OF_HTTP: &[&str] = &[
     "compression ",
     "decompression ",
@@ -254,7 +254,7 @@ const OF_HTTP: &[&str] = &[
     "unique-id-header",
 ];
 
-/// The time-outs without which a proxy keeps what is dead.
+/// The timeouts without which a proxy keeps dead connections.
 fn missing_timeouts(draft: &Draft) -> Vec<&'static str> {
     let timeouts = &draft.proxy.timeouts;
     if draft.proxy.mode == Mode::Log {

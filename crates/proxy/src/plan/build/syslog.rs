@@ -1,4 +1,4 @@
-//! What logs need beside the proxies' own lines: rings, profiles, backends of logs, messages that are passed on.
+//! Further parts of logs, beside the proxies' own lines: rings, profiles, backends of logs, relayed messages.
 
 use super::drafts::Draft;
 use super::logs::Logs;
@@ -23,7 +23,7 @@ pub(super) struct Sections {
 }
 
 impl Sections {
-    /// Takes out of a configuration what is about logs.
+    /// Takes the sections about logs out of a configuration.
     pub(super) fn take(sections: &mut [Section], shared: &mut Settings) -> Sections {
         let mut own = Sections { profile_uses: shared.take::<ProfileUses>().unwrap_or_default().uses, ..Sections::default() };
         for Section { kind, name, place, settings, .. } in sections {
@@ -70,7 +70,7 @@ impl Logs<'_> {
         }
         for used in &sections.profile_uses {
             match self.directory.profile(&used.name) {
-                // A rule of a defaults section is found once for all who inherit it.
+                // A rule of a defaults section is found once for all proxies that inherit it.
                 Ok(profile) => drop(used.found.set(profile)),
                 Err(Missing { reason, hint }) => {
                     diagnostics.push(Diagnostic::new(Severity::Alert, &used.place, reason).hint(hint));

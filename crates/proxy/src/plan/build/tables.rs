@@ -1,4 +1,4 @@
-//! Stick tables: made of their lines, and found for all who name them.
+//! Stick tables: made of their lines, and looked up by their names.
 
 use super::drafts::Draft;
 use super::peers;
@@ -10,7 +10,7 @@ use terse_config::near::{nearest, question};
 use terse_config::{Diagnostic, Diagnostics, Severity};
 use terse_sample::{Reference, cast};
 
-/// The tables, in the order of their lines. Without `complete`, a name that is not found is not told of: its line may have been
+/// The tables, in the order of their lines. Without `complete`, a missing name is not reported: its line may have been
 /// refused.
 pub(super) fn build(
     drafts: &mut [Draft],
@@ -81,7 +81,7 @@ pub(super) fn build(
     tables
 }
 
-/// Whether a table is what it is wanted for.
+/// Checks that a table meets the requirements of a use.
 fn fits(name: &TableName, table: &Table) -> Result<(), (Severity, String)> {
     let key = table.settings().key;
     match &name.want {
@@ -103,7 +103,7 @@ fn fits(name: &TableName, table: &Table) -> Result<(), (Severity, String)> {
     }
 }
 
-/// What peers say would be written there, too: it must have keys of the same kind.
+/// The table that also gets the peers' updates (`write-to`): it must have keys of the same kind.
 fn write_to(table: &Table, name: &str, other: Option<&Arc<Table>>, complete: bool, diagnostics: &mut Diagnostics) {
     let place = &table.settings().place;
     match other {
@@ -120,6 +120,6 @@ fn write_to(table: &Table, name: &str, other: Option<&Arc<Table>>, complete: boo
     }
 }
 
-/// What `stick` lines need.
+/// Data that `stick` lines need.
 const LEARNT: &[Stored] =
     &[Stored { data: Data::ServerId, elements: 1, period_ms: 0 }, Stored { data: Data::ServerKey, elements: 1, period_ms: 0 }];

@@ -5,7 +5,8 @@
 //! run time:       a copy of its settings -> a draft, as of a section of a file -> a backend -> the roll
 //! ```
 //!
-//! What is wrong with a template is said to who wants a backend of it. It is not known before whether anybody does.
+//! Faults in a template are reported to the client that wants a backend of it. It is not known before whether it is used at
+//! all.
 
 use super::backends::{self, Own, Workshop};
 use super::drafts::Draft;
@@ -22,13 +23,13 @@ use terse_compress::dictionary::{self, Stock};
 use terse_compress::engine::{self, EngineSettings};
 use terse_config::{Base, Diagnostics, Section, SectionKind, Severity};
 
-/// What backends are made of while the process runs.
+/// Templates of backends that are made while the process runs.
 pub struct Templates {
     kept: Mutex<Vec<Template>>,
     workshop: Workshop,
-    /// Whether any of them lets bytes go through pipes.
+    /// Whether any template lets bytes go through pipes.
     pub splices: bool,
-    /// Whether any of them speaks of compression.
+    /// Whether any template sets compression.
     pub compresses: bool,
 }
 
@@ -46,7 +47,7 @@ pub struct Wanted<'a> {
     pub name: &'a str,
     /// The `defaults` section that it begins with.
     pub from: &'a str,
-    /// Its kind of traffic, where the section does not say it or says another one.
+    /// Its mode, where the section does not set it or sets another.
     pub mode: Option<Mode>,
     /// Its name for files of statistics.
     pub guid: Option<&'a str>,
@@ -69,7 +70,7 @@ impl Templates {
             if purges_servers && settings.get::<FarmSettings>().is_some() {
                 settings.entry::<FarmSettings>().purge();
             }
-            // What its expressions take for their own section's is nobody's: others may have its name.
+            // A name that no section has, for expressions with their own section's name: others may have the template's.
             let draft = Draft::new(section(&base, Arc::default()), 0);
             splices |= draft.proxy.options.splice.any();
             compresses |= draft.compression.as_deref().is_some_and(Compression::is_on);
@@ -81,7 +82,7 @@ impl Templates {
         Templates { kept: Mutex::new(kept), workshop, splices, compresses }
     }
 
-    /// Who is told of servers of all backends.
+    /// Observers of servers of all backends.
     pub fn wardens(&self) -> &Arc<Wardens> {
         &self.workshop.wardens
     }
@@ -97,10 +98,10 @@ impl Templates {
 }
 
 impl Plan {
-    /// Adds a backend, which is not published; what there is to say about it.
+    /// Adds a backend, which is not published; returns the remarks about it.
     ///
     /// # Errors
-    /// Why it cannot be added, in HAProxy's words where it has some.
+    /// The reason why it cannot be added, in HAProxy's words where it has some.
     pub fn add_backend(&self, wanted: Wanted<'_>) -> Result<Vec<String>, String> {
         let Wanted { name, from, mode, guid } = wanted;
         let templates = self.templates.lock();
@@ -154,7 +155,7 @@ impl Plan {
         Ok(said.iter().map(|diagnostic| diagnostic.reason.clone()).chain([registered]).collect())
     }
 
-    /// What has that name already.
+    /// The kind of the section that has that name already.
     fn kind_named(&self, name: &str, templates: &[Template]) -> Option<&'static str> {
         let backend = || self.backends.now().named(name.as_bytes()).map(|backend| backend.farm.kind());
         let disabled = || self.disabled_backends.iter().any(|disabled| **disabled == *name).then_some("backend");
@@ -163,7 +164,7 @@ impl Plan {
         backend().or_else(disabled).or_else(frontend).or_else(defaults)
     }
 
-    /// The first number behind the last one that was given, which nothing has.
+    /// The first free number after the last one that was given.
     fn free_id(&self, last: u32) -> u32 {
         let taken: HashSet<u32> =
             self.frontends.iter().map(|front| front.id).chain(self.backends.now().iter().map(|back| back.id)).collect();

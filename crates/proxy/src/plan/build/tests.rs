@@ -1,4 +1,4 @@
-//! Texts of configurations, what becomes of them, and what is said.
+//! Texts of configurations, their plans, and the reports about them.
 
 use super::*;
 use crate::keywords::tests::{load_with, said};
@@ -35,7 +35,7 @@ fn host() -> Host {
     }
 }
 
-/// The plan of a text, and what is said about it after it was read.
+/// The plan of a text, and the reports after it was read.
 fn plan_on(host: &Host, text: &str) -> (Option<Plan>, Vec<String>) {
     let mut shared = Settings::default();
     let registry = shared.entry::<Registry>();
@@ -50,14 +50,14 @@ fn plan_on(host: &Host, text: &str) -> (Option<Plan>, Vec<String>) {
     (plan, said(diagnostics.iter()))
 }
 
-/// The plan of a text about which nothing is said.
+/// The plan of a text without reports.
 fn plan(text: &str) -> Plan {
     let (plan, said) = plan_on(&host(), text);
     assert_eq!(said, [""; 0], "{text}");
     plan.unwrap()
 }
 
-/// What is said about a text.
+/// The reports about a text.
 fn remarks(text: &str) -> Vec<String> {
     plan_on(&host(), text).1
 }
@@ -158,7 +158,7 @@ fn logs_are_compiled_and_opened() {
          log stdout local1\n unique-id-format %ci\n unique-id-header X-Id\nfrontend c\n bind :3\n"
     );
     let (plan, said) = plan_on(&host(), &text);
-    // Aliases that speak of a stream are this crate's own, and have their tests where they are joined.
+    // Aliases of a stream's values are this crate's own, and have their tests where they are joined.
     assert!(plan.is_some() || said.iter().all(|line| line.contains("failed to parse log format")), "{said:?}");
     let plan = super::tests::plan(&format!(
         "{TIMEOUTS}frontend b\n bind :2\n log stdout local1\n log-format \"%ci\"\n unique-id-format %ci\n"
@@ -248,13 +248,13 @@ fn lines_of_its_own_that_mode_tcp_has_no_use_for_are_told_where_they_stand() {
         "compression algo gzip\n option httpclose\n option forwardfor\n errorfile 503 page\n monitor-uri /m\n balance uri\n";
     let of_defaults = remarks(&format!("defaults\n mode http\n {times} {defaults}frontend f\n mode tcp\n bind :80\n"));
     assert_eq!(of_defaults, ["12? 'monitor-uri' statement ignored for frontend 'f' as it requires HTTP mode"]);
-    // Bytes that become HTTP behind a frontend are compressed as it says.
+    // Bytes that become HTTP after a frontend are compressed as the frontend's lines set.
     let turned = format!("defaults\n {times}frontend f\n bind :80\n default_backend b\n{lines}backend b\n mode http\n");
     let told: Vec<_> = remarks(&turned).iter().map(|line| line.split('?').next().unwrap_or_default().to_owned()).collect();
     assert_eq!(told, ["10", "11", "13"]);
 }
 
-/// `proto` names a version of HTTP, or none of them.
+/// `proto` names a version of HTTP, or `none`.
 #[test]
 fn protocols_fit_their_modes() {
     let told = |text: &str| remarks(&format!("{TIMEOUTS}{text}"));
@@ -351,7 +351,7 @@ fn names_in_expressions_are_found_or_refused() {
     }
 }
 
-/// What only added backends would miss refuses no file.
+/// A name that only added backends would miss refuses no file.
 #[test]
 fn defaults_with_names_refuse_nothing_that_their_heirs_have() {
     let table = "stick-table type ip size 10 store conn_cnt\n tcp-request connection track-sc0 src";
@@ -367,7 +367,7 @@ fn defaults_with_names_refuse_nothing_that_their_heirs_have() {
             if used { "web" } else { "apps" }
         );
         let (plan, said) = plan_on(&host(), &text);
-        // A server that stands alone is one of the section's own backend.
+        // A server's name alone stands for a server of the section's own backend.
         let refused = format.contains("srv_conn");
         assert_eq!((plan.is_some(), said.len()), (!refused, usize::from(refused)), "{format}: {said:?}");
     }

@@ -1,4 +1,4 @@
-//! Servers that take their state from others (`track`): those are found, and nobody follows himself.
+//! Servers that take their state from others (`track`): the tracked servers are looked up, and no chain is a circle.
 
 use super::Building;
 use super::drafts::Draft;
@@ -42,7 +42,7 @@ fn leaders(drafts: &[Draft], backends: &[Arc<Backend>], diagnostics: &mut Diagno
     leaders
 }
 
-/// Whether the chain from a server on ends at one whose health is known.
+/// Whether the chain from a server on ends at a server whose health is known.
 fn is_sound(follower: Spot, leaders: &HashMap<Spot, Spot>, backends: &[Arc<Backend>], diagnostics: &mut Diagnostics) -> bool {
     let (_, server) = at(follower, backends);
     let Some((track, place)) = &server.settings().track else { return false };
