@@ -1,5 +1,7 @@
 //! Settings that files leave in the configuration.
 
+#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
+
 mod toy;
 
 use proptest::prelude::*;

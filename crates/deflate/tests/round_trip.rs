@@ -1,6 +1,8 @@
 //! Tests of this coder alone: matches, dictionaries, parts that join, the same bytes on every processor. That coded bytes
 //! decode to the input: `conformance.rs`.
 
+#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
+
 use flate2::{Decompress, FlushDecompress, Status};
 use proptest::prelude::*;
 use terse_deflate::{Encoder, LEVELS, Processor, bound};

@@ -4,6 +4,8 @@
 //! `cargo bench -p terse-http -- CASE TIMES` handles so many heads and prints nothing; `scripts/head-instructions` counts
 //! those by callgrind.
 
+#![allow(clippy::expect_used, reason = "a measurement that cannot go on fails")]
+
 use std::hint::black_box;
 use std::time::Instant;
 use terse_http::h1::parse_request;

@@ -1,5 +1,7 @@
 //! The crate `h2`, written apart from ours, as client of our server and as server of our client, over a pipe in memory.
 
+#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
+
 use bytes::Bytes;
 use std::time::Instant;
 use terse_http::h2::hpack::Encoder;

@@ -3,6 +3,7 @@
 //! zlib is the system's; where there is none, nothing is compared, and the test reports that. Bodies are the origin's, and the
 //! Canterbury corpus where `TERSE_SHARED` names the folder that has it.
 
+#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_ulong};

@@ -11,7 +11,7 @@
 //!
 //! Invariant: nothing here knows an engine, so that every crate can use it for its own.
 
-#![allow(clippy::unwrap_used, reason = "a case that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a case that cannot go on fails")]
 
 pub mod bodies;
 pub mod decode;

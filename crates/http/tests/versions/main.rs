@@ -3,6 +3,8 @@
 //! HTTP/2 comes from frames that are written by hand, and the frames that we write are read by the crate `hpack`. A message
 //! that passes goes there and back: the other version reads the same message.
 
+#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
+
 mod bytes;
 mod cases;
 mod wire;

@@ -2,7 +2,7 @@
 //!
 //! These tests are apart from the others so that these do not disturb their figures. Those that take a machine whole hold [`alone`].
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 #![allow(unreachable_pub, reason = "modules of one test")]
 
 mod chaos;

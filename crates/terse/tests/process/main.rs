@@ -1,6 +1,6 @@
 //! The process and its files: command line, configuration, reloads, operators' commands, engines and `terse gzip`.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 #![allow(unreachable_pub, reason = "modules of one test")]
 
 mod command_line;

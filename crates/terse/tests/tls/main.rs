@@ -1,6 +1,6 @@
 //! TLS with clients and servers, beside Debian's haproxy, curl and nginx. Keys and certificates are made by the tests.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 #![allow(unreachable_pub, reason = "modules of one test")]
 
 mod certificates;

@@ -1,6 +1,6 @@
 //! Traffic as clients, servers and other processes see it. Each module tells one subject; the tests of TLS have a program of their own.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 #![allow(unreachable_pub, reason = "modules of one test")]
 
 mod backends;
