@@ -119,7 +119,12 @@ fn sets(options: &Options, folder: &std::path::Path) -> Result<Vec<Set>> {
             continue;
         }
         let files = kind.files(&options.packages)?;
+        let most: usize = files.iter().map(Vec::len).sum();
         for (size, has_parts) in SIZES {
+            if size > most {
+                eprintln!("{}: left out at {size} bytes: the packages have {most}", kind.name);
+                continue;
+            }
             let bodies = bodies::write(kind.name, &files, size, folder)?;
             sets.push(Set { kind: kind.name, size, mode: Mode::Whole, bodies: bodies.clone() });
             if has_parts {
