@@ -297,9 +297,12 @@ impl Compressor {
         match std::mem::replace(&mut self.state, State::Broken) {
             State::Collecting(body) => {
                 let Some(body) = self.find(body) else { return Ok(Step::Done) };
-                if let Some(dictionary) = &self.dictionary {
+                if let Some(dictionary) = self.dictionary.clone() {
                     let length = Length::Exact(body.len() as u64);
-                    let coder = new_coder(self.engine, self.plan.level, Some(dictionary), length, &self.place.pool);
+                    let mut coder = new_coder(self.engine, self.plan.level, Some(&dictionary), length, &self.place.pool);
+                    if !self.may_prime(&dictionary, body.len()) || !self.hold(coder.full_memory() + body.memory()) {
+                        coder.lighten(Keep::Nothing);
+                    }
                     return self.push_owned(coder, body, Flush::Finish);
                 }
                 self.enters(body.len());
@@ -490,7 +493,22 @@ impl Compressor {
             self.slot = self.slots.as_ref().and_then(Slots::take);
         }
         let length = Length::of_stream(self.known_bytes.map(|bytes| bytes as u64));
-        new_coder(self.engine, self.plan.level, self.dictionary.as_ref(), length, &self.place.pool)
+        let mut coder = new_coder(self.engine, self.plan.level, self.dictionary.as_ref(), length, &self.place.pool);
+        if let Some(dictionary) = self.dictionary.clone()
+            && (!self.may_prime(&dictionary, usize::MAX) || !self.hold(coder.full_memory()))
+        {
+            coder.lighten(Keep::Nothing);
+        }
+        coder
+    }
+
+    /// Whether a dictionary may be read for a body of so many bytes: it is not far larger, and a thread of the queue is free to read it, unless that
+    /// takes a short time.
+    fn may_prime(&self, dictionary: &Dictionary, bytes: usize) -> bool {
+        let length = dictionary.bytes().len();
+        let is_long = dcz::PRIME_NS * length as u64 > PRIME_IN_PLACE_NS;
+        let has_thread = self.place.queue.is_some() && !self.is_crowded();
+        crate::dictionary::is_worth(length, bytes as u64) && (has_thread || !is_long)
     }
 
     /// About how long it takes to push so many bytes, with what has to be read of the dictionary before the first of them.
@@ -756,6 +774,9 @@ impl Drop for Compressor {
 /// Jobs that are a crowd: with 32 KB of window for each instead of [`Keep::History`] their bodies would be some hundredths smaller, and their states
 /// 9 MB together.
 const CROWD: u64 = 32;
+
+/// Time in which a worker may read a dictionary itself, in nanoseconds.
+const PRIME_IN_PLACE_NS: u64 = 5_000_000;
 
 /// Room that a piece of a stream may have for nothing.
 const SURPLUS_BYTES: usize = 2048;

@@ -30,8 +30,19 @@ use terse_dictionary::{Dictionary, Index, Limits, Origin, Pattern};
 /// The most dictionaries of a process.
 pub const MOST_DICTIONARIES: usize = 256;
 
-/// The most bytes of one. A decoder on the web must have a window of 8 MB, and of 1.25 dictionaries where that is more.
-pub const MOST_BYTES: u64 = 16 << 20;
+/// The most bytes of one. Tables of level 6 do not see over more: a dictionary of 16 MB made bodies a tenth larger than without it.
+pub const MOST_BYTES: u64 = 4 << 20;
+
+/// Whether a dictionary of so many bytes is worth reading for a body of so many: that takes 2 ns a byte and more.
+pub(crate) fn is_worth(dictionary: usize, bytes: u64) -> bool {
+    dictionary <= ALWAYS_WORTH || dictionary as u64 / MOST_TIMES <= bytes
+}
+
+/// Bytes of a dictionary that is read for any body.
+const ALWAYS_WORTH: usize = 128 << 10;
+
+/// The most times that a larger dictionary may be larger than the body.
+const MOST_TIMES: u64 = 16;
 
 /// The most bytes of all that one proxy uses.
 const MOST_BYTES_OF_PROXY: usize = 64 << 20;

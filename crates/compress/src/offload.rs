@@ -30,7 +30,8 @@ pub use job::{Finished, Job};
 pub use lane::{Cause, Lane, LaneNumbers};
 
 pub(crate) use twins::Kind;
-pub(crate) use work::{Progress, TURN_BYTES, Work};
+pub use work::TURN_BYTES;
+pub(crate) use work::{Progress, Work};
 
 use crate::coder::CoderFault;
 use crate::device::Device;

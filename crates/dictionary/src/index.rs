@@ -72,13 +72,15 @@ impl std::fmt::Display for Full {
 pub struct Index {
     limits: Limits,
     bytes: usize,
+    /// Dictionaries, whatever number of origins they have.
+    count: usize,
     entries: HashMap<(Option<Origin>, Hash), Arc<Dictionary>>,
 }
 
 impl Index {
     /// An empty one.
     pub fn new(limits: Limits) -> Index {
-        Index { limits, bytes: 0, entries: HashMap::new() }
+        Index { limits, bytes: 0, count: 0, entries: HashMap::new() }
     }
 
     /// Adds a dictionary of an origin; without one, of every origin that this index is asked for. What is there already stays.
@@ -90,14 +92,17 @@ impl Index {
         if self.entries.contains_key(&key) {
             return Ok(());
         }
-        if self.entries.len() >= self.limits.entries {
-            return Err(Full::Entries(self.limits.entries));
+        // One of several origins counts once.
+        if !self.entries.keys().any(|(_, hash)| hash == dictionary.hash()) {
+            if self.count >= self.limits.entries {
+                return Err(Full::Entries(self.limits.entries));
+            }
+            let bytes = self.bytes.saturating_add(dictionary.bytes().len());
+            if bytes > self.limits.bytes {
+                return Err(Full::Bytes(self.limits.bytes));
+            }
+            (self.bytes, self.count) = (bytes, self.count + 1);
         }
-        let bytes = self.bytes.saturating_add(dictionary.bytes().len());
-        if bytes > self.limits.bytes {
-            return Err(Full::Bytes(self.limits.bytes));
-        }
-        self.bytes = bytes;
         self.entries.insert(key, dictionary.clone());
         Ok(())
     }
@@ -159,6 +164,8 @@ mod tests {
         assert_eq!(index.add(None, &dictionary(&[2; 5])), Err(Full::Bytes(10)));
         index.add(None, &dictionary(&[3; 4])).unwrap();
         assert_eq!(index.add(None, &dictionary(&[])), Err(Full::Entries(2)));
+        assert_eq!(index.bytes(), 10);
+        assert_eq!(index.add(Origin::of(b"a", true), &dictionary(&[1; 6])), Ok(()), "another origin's is the same one");
         assert_eq!(index.bytes(), 10);
         assert_eq!(Full::Entries(2).to_string(), "there are more than 2 dictionaries");
     }

@@ -52,6 +52,8 @@ pub(crate) struct Stream {
     state: Option<Primed>,
     /// Whether the head is written, and a frame begun.
     begun: bool,
+    /// Whether even the first frame goes without the dictionary: reading it would take too much memory or time.
+    is_bare: bool,
     /// The end of a frame whose state has gone.
     rest: Vec<u8>,
 }
@@ -60,14 +62,15 @@ impl Stream {
     /// The coder of a body of so many bytes, as far as that is known.
     pub(crate) fn new(level: Level, bytes: Option<u64>, is_exact: bool, dictionary: &Arc<Dictionary>, pool: &Arc<Pool>) -> Stream {
         let (dictionary, pool) = (dictionary.clone(), pool.clone());
-        Stream { level, bytes, is_exact, dictionary, pool, state: None, begun: false, rest: Vec::new() }
+        Stream { level, bytes, is_exact, dictionary, pool, state: None, begun: false, is_bare: false, rest: Vec::new() }
     }
 
     /// A state at the beginning of a frame: of the first one with the dictionary.
     fn prime(&mut self) -> Result<Primed, CoderFault> {
         let is_first = !self.begun;
         let mut state = self.pool.take_zstd().ok_or(CoderFault)?;
-        let window_log = if is_first { window_log(self.dictionary.bytes().len(), self.bytes) } else { WINDOW_LOG };
+        let has_dictionary = is_first && !self.is_bare;
+        let window_log = if has_dictionary { window_log(self.dictionary.bytes().len(), self.bytes) } else { WINDOW_LOG };
         let set = |state: &mut CCtx<'_>| -> zstd_safe::SafeResult {
             state.reset(ResetDirective::SessionAndParameters)?;
             state.set_parameter(CParameter::CompressionLevel(i32::from(self.level.0)))?;
@@ -79,7 +82,7 @@ impl Stream {
             }
         };
         set(&mut state).map_err(|_| CoderFault)?;
-        Primed::new(state, is_first.then(|| self.dictionary.clone()))
+        Primed::new(state, has_dictionary.then(|| self.dictionary.clone()))
     }
 
     fn release(&mut self) {
@@ -114,11 +117,14 @@ impl Coder for Stream {
 
     fn reset(&mut self) {
         self.release();
-        (self.begun, self.rest) = (false, Vec::new());
+        (self.begun, self.is_bare, self.rest) = (false, false, Vec::new());
     }
 
     fn lighten(&mut self, _: Keep) {
-        let Some(state) = &mut self.state else { return };
+        let Some(state) = &mut self.state else {
+            self.is_bare |= !self.begun;
+            return;
+        };
         // A frame that states its length ends with its body.
         if self.is_exact || state.push(&[], &mut self.rest, Flush::Finish).is_err() {
             return;
@@ -134,6 +140,9 @@ impl Coder for Stream {
         let dictionary = self.dictionary.bytes().len();
         let window = 1usize << window_log(dictionary, self.bytes);
         let of_level = |bytes: &[usize]| bytes[usize::from(self.level.0).min(bytes.len() - 1)];
+        if self.is_bare {
+            return of_level(STREAM_BYTES);
+        }
         // The library's tables go by the sum, and are a large body's above a length.
         match self.bytes.unwrap_or(0).saturating_add(dictionary as u64) > MIDDLE_BYTES {
             true => of_level(STREAM_BYTES).max(of_level(PARTS_BYTES)) + window,

@@ -1,7 +1,7 @@
 //! What a request says of dictionaries.
 
 use super::{Line, Usage};
-use crate::accept::Admission;
+use crate::accept::{Admission, weight};
 use crate::coding::{Coding, Level};
 use crate::pace::Pace;
 use crate::settings::Effective;
@@ -37,7 +37,16 @@ pub fn read(request: &Request, line: &Line, is_secure: bool, admission: &Admissi
     let news = || {
         let path = request.path_and_query();
         let takes = |dictionary: &&Arc<Dictionary>| dictionary.use_as.pattern.takes(path);
-        line.given.of(origin.as_ref()?).find(takes).filter(|_| request.method() == b"GET").cloned()
+        if request.method() != b"GET" {
+            return None;
+        }
+        // A dictionary for parts of pages is told to every page: no request of a part would bring the browser to fetch it.
+        let is_for_parts = |dictionary: &&Arc<Dictionary>| {
+            let destinations = &dictionary.use_as.destinations;
+            !destinations.is_empty() && !destinations.iter().any(|kind| kind.is_empty() || kind == "document")
+        };
+        let origin = origin.as_ref()?;
+        line.given.of(origin).find(takes).or_else(|| line.given.of(origin).find(is_for_parts)).cloned()
     };
     if !fields.has(Known::AvailableDictionary) {
         return Offered { news: news(), ..nothing(Usage::None, true) };
@@ -147,7 +156,8 @@ pub fn hide(fields: &mut Fields) {
         return;
     }
     let kept: Vec<&[u8]> = fields.every(Known::AcceptEncoding).flat_map(list::elements).filter(|element| !named(element)).collect();
-    // A request without the field would take anything.
-    let kept = if kept.is_empty() { b"identity".to_vec() } else { kept.join(&b", "[..]) };
+    // A request without the field would take anything, and one that takes nothing else would get nothing.
+    let takes_other = |element: &&[u8]| weight(list::parameters(element).skip(1)) > 0;
+    let kept = if kept.iter().any(takes_other) { kept.join(&b", "[..]) } else { b"identity".to_vec() };
     fields.set(Known::AcceptEncoding.name().as_bytes(), &kept);
 }

@@ -227,6 +227,28 @@ fn the_server_does_not_see_what_is_ours() {
     let mut alone = request("GET /\nAccept-Encoding: dcz");
     hide(&mut alone.fields);
     assert_eq!(lines(&alone.fields), "Accept-Encoding: identity");
+    let mut nothing_else = request("GET /\nAccept-Encoding: dcz, identity;q=0, *;q=0");
+    hide(&mut nothing_else.fields);
+    assert_eq!(lines(&nothing_else.fields), "Accept-Encoding: identity");
+}
+
+#[test]
+fn weak_tags_reach_the_server_where_no_dictionary_can_be_used() {
+    let proxy = |is_secure| Proxy { link: Link { is_secure, ..Link::default() }, ..Proxy::new("compression dictionary d\n") };
+    let get = "GET /app/x\nHost: a.example\nAccept-Encoding: gzip, br, zstd";
+    assert_eq!((proxy(false).offer(get).takes_all, proxy(true).offer(get).takes_all), (true, false));
+}
+
+#[test]
+fn pages_tell_of_a_dictionary_that_is_for_their_parts() {
+    let text =
+        "dictionary d\n file /d\n match /app/*.js\n match-dest script\nlisten l\n compression on\n compression dictionary d\n";
+    let (compression, _, said) = settings(text);
+    assert_eq!(said, [""; 0]);
+    let link = Link { is_secure: true, ..Link::default() };
+    let proxy = Proxy { compression: compression.unwrap(), process: Process::default(), link };
+    let offer = proxy.offer("GET /\nHost: a.example\nAccept-Encoding: zstd");
+    assert!(offer.dictionary().unwrap().news(&response("200\nContent-Type: text/html")).is_some());
 }
 
 #[test]
@@ -294,7 +316,9 @@ fn levels_have_a_floor_that_goes_with_the_dictionary() {
     assert_eq!((at("", "", small, Pace::Pressed), at("", "", large, Pace::Pressed)), (Some(4), Some(6)));
     assert_eq!((at("", "", small, Pace::Rushed), at("", "", large, Pace::Rushed)), (None, None));
     assert_eq!(at(" compression level zstd 1\n", "", small, Pace::Steady), Some(3));
-    assert_eq!(at(" compression level zstd 12\n", "", large, Pace::Rushed), Some(12));
+    assert_eq!(at(" compression level zstd 12\n", "", large, Pace::Rushed), Some(9), "reading it would take too long");
+    assert_eq!(at("", "", 16 << 20, Pace::Steady), Some(6));
+    assert_eq!(at("", "", (16 << 20) + 16, Pace::Steady), None, "far larger than the body");
     assert_eq!(at("", " tune.comp.maxlevel 3\n", small, Pace::Steady), Some(3));
     assert_eq!(at("", " tune.comp.maxlevel 3\n", large, Pace::Steady), None);
 }

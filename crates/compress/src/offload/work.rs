@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Bytes of a stream that are coded in a turn; then it is another's.
-pub(crate) const TURN_BYTES: usize = 64 * 1024;
+pub const TURN_BYTES: usize = 64 * 1024;
 
 /// The first bytes of a slice, after which it is known how long a byte takes: 150 µs at the most, for bytes that are hardest
 /// for zlib's level 9. Each part is at most twice as long as the part before, since later bytes may be harder.

@@ -128,7 +128,7 @@ pub fn offer(request: &Request, link: Link, settings: &Effective<'_>) -> Offer {
         version: request.version,
         may_hold_ours,
         // Without marks in tags nobody knows which dictionary was used.
-        takes_all: acceptance.takes_all && dictionary.is_none(),
+        takes_all: acceptance.takes_all && !dictionary.as_deref().is_some_and(Offered::varies),
         admission: allowed.is_ok().then_some(acceptance.admission),
         is_coded_for_some: None,
         method: Method::of(request),

@@ -10,6 +10,7 @@ use crate::session::Session;
 use crate::settings::CompressionConditions;
 use crate::stream::Stream;
 use terse_compress::memory::Remembrance;
+use terse_compress::offload::TURN_BYTES;
 use terse_compress::policy::{Body, Decision, Verdict};
 use terse_compress::settings::MemoryPlace;
 use terse_compress::slots::Slot;
@@ -72,7 +73,9 @@ pub fn admit(
     session: &Session,
 ) -> (Verdict, Option<Slot>) {
     let Decision::Compress(plan) = verdict.decision else { return (verdict, None) };
-    if plan.coding.is_identity() || !decoded && is_collected(down, known_bytes, settings.collect_bytes(plan.coding)) {
+    // With a dictionary a longer body keeps a large state between its turns, also where it is collected.
+    let most = if plan.coding.has_dictionary() { TURN_BYTES } else { usize::MAX };
+    if plan.coding.is_identity() || !decoded && is_collected(down, known_bytes, settings.collect_bytes(plan.coding).min(most)) {
         return (verdict, None);
     }
     match session.coders().take() {

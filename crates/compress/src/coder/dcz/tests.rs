@@ -183,3 +183,20 @@ fn states_are_no_larger_than_is_said() {
         }
     }
 }
+
+/// A coder that is made light before its first byte does without the dictionary, and its answer is decoded as any other.
+#[test]
+fn without_memory_even_the_first_frame_goes_without() {
+    let given = dictionary(&text(300_000, 1));
+    let body = text(100_000, 2);
+    for exact in [true, false] {
+        let mut coder = Stream::new(Level(6), exact.then_some(body.len() as u64), exact, &given, &pool());
+        let with = coder.full_memory();
+        coder.lighten(Keep::Nothing);
+        assert!(coder.full_memory() < with, "{} {with}", coder.full_memory());
+        let mut out = Vec::new();
+        coder.push(&body, &mut out, Flush::Finish).unwrap();
+        assert_eq!(decode(&out, given.bytes()).unwrap(), body);
+        assert!(out.len() > 2 * code(&body, body.len(), exact, &given, 6).len(), "nothing refers to the dictionary");
+    }
+}
