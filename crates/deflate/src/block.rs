@@ -84,11 +84,11 @@ pub(crate) fn write_stored(mut input: &[u8], last: bool, mut rest: Rest, out: &m
     }
 }
 
-/// Writes a block of nothing, in the fixed code.
-pub(crate) fn write_nothing(last: bool, rest: Rest, out: &mut Vec<u8>) -> Rest {
+/// Writes a last block of nothing, in the fixed code.
+pub(crate) fn write_end(rest: Rest, out: &mut Vec<u8>) -> Rest {
     let mut writer = Writer::new(out, rest, NOTHING_BITS);
     // The fixed code's end of a block is seven zeros.
-    writer.put(u64::from(last) | 1 << 1, NOTHING_BITS as u32);
+    writer.put(1 | 1 << 1, NOTHING_BITS as u32);
     let (end, rest) = writer.finish();
     out.truncate(end);
     rest
@@ -97,10 +97,10 @@ pub(crate) fn write_nothing(last: bool, rest: Rest, out: &mut Vec<u8>) -> Rest {
 /// Bits of a block of nothing.
 const NOTHING_BITS: u64 = 10;
 
-/// Sees to it that all bits so far are in whole bytes, so that a decoder has them: a block of nothing follows, of which some bits may be
-/// left over. An empty stored block, which ends at a byte's border, would be three and a half bytes longer in the mean.
+/// Brings the output to a byte's border by an empty stored block. Nothing shorter will do: Go's compress/flate hands on what it has there,
+/// and not after an empty block in the fixed code.
 pub(crate) fn write_border(rest: Rest, out: &mut Vec<u8>) -> Rest {
-    if rest.count() == 0 { rest } else { write_nothing(false, rest, out) }
+    write_stored(&[], false, rest, out)
 }
 
 /// Bits of the input in stored blocks.

@@ -123,6 +123,8 @@ pub struct Stream {
     open: Option<Lists>,
     /// Bits of the last byte.
     rest: Rest,
+    /// Whether blocks were written after the last border.
+    has_unflushed: bool,
     /// The largest of the sizes that it may have.
     most: usize,
     /// The last bytes, while there are no tables.
@@ -152,6 +154,7 @@ impl Stream {
             size: 0,
             open: None,
             rest: Rest::default(),
+            has_unflushed: false,
             most: STREAM_SIZES - 1,
             history: Vec::new(),
             from: 0,
@@ -206,6 +209,7 @@ impl Stream {
 
     /// Leaves its tables until the next push, and keeps the last bytes that it took, so many at most, for matches. Only behind a flush.
     pub fn lighten(&mut self, most: usize, stock: &dyn Stock) {
+        debug_assert!(self.open.is_none(), "only after a flush");
         if let Some(mut parser) = self.parser.take() {
             let bytes = self.filled.min(most.min(WINDOW) as u64) as usize;
             self.history = Vec::with_capacity(bytes);
@@ -322,6 +326,7 @@ impl Stream {
         let bytes = (self.at - self.from) as usize;
         let mut block = Vec::with_capacity(bytes);
         parser.window().copy(self.from as u16, bytes, &mut block);
+        self.has_unflushed = true;
         self.rest = write_parts(self.processor, sequences, &block, last, self.rest, out);
         sequences.clear();
         self.from = self.at;
@@ -337,10 +342,13 @@ impl Stream {
             stock.give_lists(lists);
         }
         self.rest = match last {
+            // All bytes so far are behind a border.
+            false if !self.has_unflushed => self.rest,
             false => block::write_border(self.rest, out),
-            true if is_empty => block::write_nothing(true, self.rest, out),
+            true if is_empty => block::write_end(self.rest, out),
             true => self.rest,
         };
+        self.has_unflushed = false;
     }
 }
 

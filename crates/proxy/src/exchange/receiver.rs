@@ -609,7 +609,9 @@ impl Receiver<'_> {
     pub fn make_small(&mut self) {
         (self.full_reads, self.stays_large) = (false, false);
         self.buffer.release_if_empty();
-        for pool in [&self.pools.tiny, &self.pools.small] {
+        // The next request's head may have begun in a client's buffer, and needs its usual room.
+        let pools = [&self.pools.tiny, &self.pools.small];
+        for pool in pools.into_iter().skip(usize::from(self.is_client)) {
             let fits = pool.size() < self.buffer.size() && self.buffer.filled().len() <= pool.size();
             if fits && let Some(mut smaller) = pool.take() {
                 smaller.take_over(self.buffer);

@@ -1,7 +1,6 @@
 //! Compression of a response's body, beside the decisions of the policy: its conditions, the coder, and the memory of
 //! results.
 
-use crate::exchange::Receiver;
 use crate::figures::CountedCoder;
 use crate::phase::prepare;
 use crate::phase::respond::Reply;
@@ -16,7 +15,7 @@ use terse_compress::settings::MemoryPlace;
 use terse_compress::slots::Slot;
 use terse_compress::{Compressor, Effective, Load, Plan, Reason, Recall, decode, policy};
 use terse_dictionary::Dictionary;
-use terse_message::Fields;
+use terse_message::{Fields, Known};
 use terse_sample::{Condition, Needs};
 
 /// Whether a message's body is coded.
@@ -63,19 +62,20 @@ fn conditions(stream: &Stream, side: fn(&CompressionConditions) -> &Vec<Conditio
     all.into_iter().flatten().flat_map(side)
 }
 
-/// Takes a slot for the coder of a body that may last; where the client's connection has none left the body stays as it is. A body that is
-/// collected until it is whole takes none, unless its server pauses.
+/// Takes a slot for the coder of a body that lasts; where the client's connection has none left the body stays as it is. Other bodies are
+/// collected until they are whole, and take one where their server pauses.
 pub fn admit(
     verdict: Verdict,
-    down: &Receiver<'_>,
-    (known_bytes, decoded): (Option<u64>, bool),
+    known_bytes: Option<u64>,
+    stream: &Stream,
     settings: &Effective<'_>,
     session: &Session,
 ) -> (Verdict, Option<Slot>) {
     let Decision::Compress(plan) = verdict.decision else { return (verdict, None) };
     // With a dictionary a longer body keeps a large state between its turns, also where it is collected.
     let most = if plan.coding.has_dictionary() { TURN_BYTES } else { usize::MAX };
-    if plan.coding.is_identity() || !decoded && is_collected(down, known_bytes, settings.collect_bytes(plan.coding).min(most)) {
+    let collect_bytes = settings.collect_bytes(plan.coding).min(most);
+    if plan.coding.is_identity() || !lasts(known_bytes, collect_bytes, &stream.response.fields) {
         return (verdict, None);
     }
     match session.coders().take() {
@@ -84,13 +84,19 @@ pub fn admit(
     }
 }
 
-/// Whether a body is known to be short enough to be collected: by its length, or since all of it is here.
-pub fn is_collected(from: &Receiver<'_>, known_bytes: Option<u64>, collect_bytes: usize) -> bool {
-    let most = collect_bytes as u64;
+/// Whether a body is known to need a coder that lasts: it is longer than what is collected, or it is a stream of events, which pauses. Most
+/// bodies of unknown length are whole soon.
+pub fn lasts(known_bytes: Option<u64>, collect_bytes: usize, fields: &Fields) -> bool {
     match known_bytes {
-        Some(bytes) => bytes <= most,
-        None => matches!(from.in_buffer(most.saturating_add(1)), (bytes, true) if bytes <= most),
+        Some(bytes) => bytes > collect_bytes as u64,
+        None => collect_bytes == 0 || fields.first(Known::ContentType).is_some_and(is_events),
     }
+}
+
+/// Whether a type is that of server-sent events.
+fn is_events(media_type: &[u8]) -> bool {
+    let essence = media_type.split(|byte| *byte == b';').next().unwrap_or_default();
+    essence.trim_ascii().eq_ignore_ascii_case(b"text/event-stream")
 }
 
 /// The coder of a response's body. `private`: the response is one user's own.

@@ -174,7 +174,7 @@ async fn deliver(
     let (verdict, slot) = match reply.offer {
         Some(offer) => {
             let verdict = decide(down, stream, offer, &settings, decoder.is_some()).await?;
-            let (verdict, slot) = coding::admit(verdict, down, (known_bytes, decoder.is_some()), &settings, &session);
+            let (verdict, slot) = coding::admit(verdict, known_bytes.filter(|_| decoder.is_none()), stream, &settings, &session);
             (Some(verdict), slot)
         }
         None => (None, None),

@@ -335,7 +335,7 @@ async fn decide(up: &mut Receiver<'_>, stream: &mut Stream, exchange_plan: &mut 
     if let Decision::Compress(chosen) = verdict.decision {
         let known_bytes = up.known_bytes().filter(|_| !decoded);
         let (collect_bytes, engine) = (settings.collect_bytes(chosen.coding), settings.engine());
-        let lasts = decoded || !coding::is_collected(up, known_bytes, collect_bytes);
+        let lasts = coding::lasts(known_bytes, collect_bytes, &stream.request.fields);
         if !lasts || session.coders().has_room() {
             terse_compress::head::apply_request(&mut stream.request, chosen);
             *exchange_plan = Some(CodePlan { chosen, known_bytes, collect_bytes, engine, lasts });

@@ -23,8 +23,9 @@ fn pausing(gate: &Arc<Mutex<()>>) -> Server {
                     drop(gate.lock());
                     connection.send("rest".repeat(500));
                 }
-                _ => {
-                    connection.send(format!("{ANSWER}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"));
+                target => {
+                    let answer = if target == "/chunked" { ANSWER.into() } else { ANSWER.replace("plain", "event-stream") };
+                    connection.send(format!("{answer}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"));
                     drop(gate.lock());
                     connection.send("3\r\nend\r\n0\r\n\r\n");
                 }
@@ -36,7 +37,7 @@ fn pausing(gate: &Arc<Mutex<()>>) -> Server {
 fn terse(server: &Server, coders: usize) -> Terse {
     let text = format!(
         "global\n nbthread 1\n tune.comp.coders {coders}\n stats socket fd@${{cli}} level admin\n{DEFAULTS} log stderr format raw local0\nlisten web\n \
-         bind fd@${{web}}\n compression algo gzip\n compression type text/plain\n log-format \"%HU <%[res.comp_reason]>\"\n server one {}\n",
+         bind fd@${{web}}\n compression algo gzip\n compression type text/plain text/event-stream\n log-format \"%HU <%[res.comp_reason]>\"\n server one {}\n",
         server.address()
     );
     Terse::with(&text).listen("web").listen("cli").start()
@@ -107,7 +108,11 @@ fn a_short_body_that_pauses_beyond_the_limit_is_coded() {
     let known = client.open(&request("GET", "/known", &accepting), true);
     client.wait("all before the pause", |client| decoded(&client.streams[&known].body) == "half".repeat(500));
     assert_eq!(client.streams[&known].field("content-encoding").as_deref(), Some("gzip"));
+    let chunked = client.open(&request("GET", "/chunked", &accepting), true);
+    client.wait("all before the pause", |client| decoded(&client.streams[&chunked].body) == "hello");
+    assert_eq!(client.streams[&chunked].field("content-encoding").as_deref(), Some("gzip"), "most such bodies are whole soon");
     drop(closed);
+    assert_eq!(decoded(&client.answer(chunked).body), "helloend");
     let answer = client.answer(known);
     assert_eq!(decoded(&answer.body), ["half".repeat(500), "rest".repeat(500)].concat());
     assert_eq!(decoded(&client.answer(events).body), "helloend");
