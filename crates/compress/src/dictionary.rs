@@ -47,6 +47,9 @@ const MOST_TIMES: u64 = 16;
 /// The most bytes of all that one proxy uses.
 const MOST_BYTES_OF_PROXY: usize = 64 << 20;
 
+/// The most bytes of all of a process.
+const MOST_BYTES_OF_ALL: usize = 256 << 20;
+
 /// The most hosts of one.
 pub const MOST_HOSTS: usize = 64;
 
@@ -166,7 +169,7 @@ pub type ReadFile<'r> = &'r dyn Fn(&str, u64) -> Result<Vec<u8>, String>;
 
 /// Takes what the sections say of dictionaries, reads their files, and gives each proxy those that it names. What is wrong is said.
 pub fn settle(sections: &mut [Section], read: ReadFile<'_>, diagnostics: &mut Diagnostics) -> Stock {
-    let mut stock = Stock::default();
+    let (mut stock, mut bytes) = (Stock::default(), 0);
     for section in sections.iter_mut().filter(|section| section.kind == SectionKind::Dictionary) {
         let draft: Draft = section.settings.take().unwrap_or_default();
         if stock.made.len() == MOST_DICTIONARIES {
@@ -174,7 +177,15 @@ pub fn settle(sections: &mut [Section], read: ReadFile<'_>, diagnostics: &mut Di
             break;
         }
         match make(section, draft, read, diagnostics) {
-            Some(made) => stock.made.push(made),
+            Some(made) => {
+                bytes += made.0.bytes().len();
+                if bytes > MOST_BYTES_OF_ALL {
+                    let most = MOST_BYTES_OF_ALL >> 20;
+                    diagnostics.alert(&section.place, format!("the dictionaries of this process have more than {most} MB"));
+                    break;
+                }
+                stock.made.push(made);
+            }
             None => stock.faulty.push(section.name.clone()),
         }
     }

@@ -57,16 +57,23 @@ fn draft<'s>(scope: &'s mut Scope<'_>) -> &'s mut Draft {
 fn file(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let place = args.place(&scope.place);
     let path = args.need("<path>")?;
-    if draft(scope).file.is_some() {
-        return Err(args.fault("a dictionary has one 'file'").hint("a second 'dictionary' section has another"));
-    }
+    once(args, "file", draft(scope).file.is_some())?;
     draft(scope).file = Some((PathBuf::from(path), place));
     Ok(())
+}
+
+/// Refuses the second line of a keyword.
+fn once(args: &Args<'_>, name: &str, is_there: bool) -> Result<(), Fault> {
+    match is_there {
+        true => Err(args.fault(format!("a dictionary has one '{name}'")).hint("a second 'dictionary' section has another")),
+        false => Ok(()),
+    }
 }
 
 fn pattern(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let text = args.need("<pattern>")?;
     let pattern = Pattern::new(text).map_err(|fault| args.fault(format!("'{text}': {fault}")).hint(fault.hint()))?;
+    once(args, "match", draft(scope).pattern.is_some())?;
     draft(scope).pattern = Some(pattern);
     Ok(())
 }
@@ -119,6 +126,7 @@ fn id(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     if let Some(reason) = field::id_fault(text) {
         return Err(args.fault(format!("'{text}' cannot be an id: {reason}")));
     }
+    once(args, "id", !draft(scope).id.is_empty())?;
     draft(scope).id = text.to_owned();
     Ok(())
 }
@@ -126,12 +134,16 @@ fn id(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
 fn path(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let text = args.need("<prefix>")?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
-    let is_path = text.starts_with('/') && text.ends_with('/') && !text.starts_with("//") && !text.contains("/../");
+    let is_path = text.starts_with('/')
+        && text.ends_with('/')
+        && !text.starts_with("//")
+        && !text.split('/').any(|part| matches!(part, "." | ".."));
     if !is_path || text.len() > MOST_PATH || !text.bytes().all(is_plain) {
         let fault =
             args.fault(format!("'{text}' is not a path that begins and ends with '/' and holds letters, digits and any of -._~/"));
         return Err(fault.hint("such as /.dictionary/"));
     }
+    once(args, "path", draft(scope).path.is_some())?;
     draft(scope).path = Some(text.into());
     Ok(())
 }

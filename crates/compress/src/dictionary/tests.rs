@@ -335,6 +335,10 @@ fn what_is_wrong_is_said() {
             "a dictionary cannot be called 'off', which 'compression dictionary' takes for its own word",
         ),
         ("dictionary d\n file /d\n file /e\n match /*\n", "a dictionary has one 'file'"),
+        ("dictionary d\n file /d\n match /*\n match /a/*\n", "a dictionary has one 'match'"),
+        ("dictionary d\n file /d\n match /*\n id a\n id b\n", "a dictionary has one 'id'"),
+        ("dictionary d\n file /d\n match /*\n path /a/\n path /b/\n", "a dictionary has one 'path'"),
+        ("dictionary d\n file /d\n match /*\n path /a/./b/\n", "'/a/./b/' is not a path"),
         ("dictionary d\n file /d\n match /(a)\n", "'/(a)': '(' has a meaning of its own in URL patterns"),
         ("dictionary d\n file /d\n match /*\n match-dest picture\n", "'picture' is not a destination that Fetch knows"),
         (

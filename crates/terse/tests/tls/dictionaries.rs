@@ -3,8 +3,9 @@
 use crate::certificates::{Kind, authority, signed};
 use crate::support::client::{Client, Response};
 use crate::support::origin::{Origin, Request};
-use crate::support::program::curl;
+use crate::support::program::{curl, find, run};
 use crate::support::proxy::DEFAULTS;
+use crate::support::server::Server;
 use crate::support::{Terse, until};
 use std::io::Write;
 use std::net::TcpStream;
@@ -266,6 +267,68 @@ fn a_servers_own_passes_and_is_not_kept() {
         assert_eq!(requests.len(), times, "no cache answers with it");
         let last = requests.last().unwrap();
         assert_eq!((last.field("Available-Dictionary"), last.field("Accept-Encoding")), (Some(&*own), Some(CODINGS.1)));
+    }
+    terse.end();
+}
+
+/// Page that fetches a script, then its next release until it comes as a difference, and writes the outcome into itself.
+const PAGE: &str = "<!doctype html><body>waiting<script>
+(async () => {
+    await (await fetch('/app/app-1.js')).arrayBuffer();
+    for (let i = 0; i < 200; i++) {
+        const url = '/app/app-2.js?' + i;
+        const response = await fetch(url);
+        const body = await response.arrayBuffer();
+        const coding = response.headers.get('content-encoding');
+        if (coding === 'dcz' || i === 199) {
+            const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', body));
+            const hash = Array.from(digest, byte => byte.toString(16).padStart(2, '0')).join('');
+            const entry = performance.getEntriesByName(location.origin + url)[0];
+            document.body.textContent = 'got ' + [entry.nextHopProtocol, coding, entry.encodedBodySize < 10000, hash].join(' ') + ' end';
+            break;
+        }
+        await new Promise(done => setTimeout(done, 100));
+    }
+})();
+</script>";
+
+/// Chromium keeps the earlier release, which a rule announces, and decodes the difference, over both versions of HTTP.
+#[test]
+fn chromium_takes_the_difference() {
+    let Some(chromium) = find("chromium") else { return };
+    let server = Server::answering(|request| {
+        let (kind, body) = match request.target.split('?').next().unwrap_or_default() {
+            "/" => ("text/html", PAGE.into()),
+            "/app/app-1.js" => ("text/javascript\r\nCache-Control: max-age=3600", script(1)),
+            "/app/app-2.js" => ("text/javascript\r\nCache-Control: max-age=3600", script(2)),
+            _ => ("text/plain", Vec::new()),
+        };
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n", body.len());
+        [head.into_bytes(), body].concat()
+    });
+    let listens = ["h2", "http/1.1"].map(|alpn| {
+        format!(
+            "listen {0}\n bind fd@${{{0}}} ssl crt a.pem alpn {alpn}\n compression on\n compression dictionary app\n server one {1}\n \
+             http-request set-var(txn.path) path\n \
+             http-response set-header Use-As-Dictionary 'match=\"/app/*\"' if {{ var(txn.path) -m str /app/app-1.js }}\n",
+            alpn.replace("http/1.1", "h1"),
+            server.address()
+        )
+    });
+    let dictionary = "dictionary app\n file app-1.js\n match /app/*\n";
+    let pair = signed(Kind::Ecdsa, &["localhost"], &authority("root"));
+    let text = format!("global\n nbthread 1\n{DEFAULTS}\n{dictionary}{}", listens.concat());
+    let terse = Terse::with(&text).file("a.pem", pair.pem()).file("app-1.js", script(1)).listen("h2").listen("h1").start();
+    let key = pair.certificate.public_key().unwrap().public_key_to_der().unwrap();
+    let trusted = format!("--ignore-certificate-errors-spki-list={}", openssl::base64::encode_block(&Hash::of(&key).0));
+    for (listener, protocol) in [("h2", "h2"), ("h1", "http/1.1")] {
+        let url = format!("https://localhost:{}/", terse.address(listener).port());
+        let profile = format!("--user-data-dir={}", terse.path(&format!("profile-{listener}")).display());
+        let usual =
+            ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=60000", "--dump-dom", &trusted, &profile];
+        let said = run(&chromium, &[&usual[..], &[&url]].concat());
+        let expected = format!("got {protocol} dcz true {} end", Hash::of(&script(2)).hex());
+        assert!(said.stdout.contains(&expected), "{expected}: {} {}", said.stdout, said.stderr);
     }
     terse.end();
 }
