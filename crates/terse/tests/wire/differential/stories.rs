@@ -18,7 +18,7 @@ use super::support::{PATIENCE, Terse, until};
 use rustix::process::Signal;
 use socket2::SockRef;
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -256,7 +256,11 @@ impl Stage {
                 self.said.push(format!("{number}: {line} {} bytes", body.len()));
                 self.clients.remove(&number);
             }
-            "shuts" => client.stream().shutdown(Shutdown::Write).unwrap(),
+            "shuts" => match client.stream().shutdown(Shutdown::Write) {
+                // The proxy has already reset the connection.
+                Err(error) if error.kind() == ErrorKind::NotConnected => {}
+                shut => shut.unwrap(),
+            },
             "breaks" => {
                 SockRef::from(&*client.stream()).set_linger(Some(Duration::ZERO)).unwrap();
                 self.clients.remove(&number);

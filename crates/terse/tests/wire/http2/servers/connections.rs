@@ -427,11 +427,12 @@ fn windows_that_close_and_open() {
     let window = |bytes: u32| [&[0, 4][..], &bytes.to_be_bytes()].concat();
     let server = scripted(Limits::default(), move |peer| {
         let Some(id) = peer.next() else { return };
-        peer.answer(id, 200, b"first");
         peer.frame(4, 0, 0, &window(0));
         peer.codec.ping(*b"settings");
         peer.flush();
         assert!(peer.wait(|peer| peer.pongs == 1));
+        // The next request comes after this response, and so after the settings.
+        peer.answer(id, 200, b"first");
         while let Some(id) = peer.next() {
             assert_eq!(peer.streams[&id].body.len(), 0);
             // By the stream's own window first, then by all streams'.
