@@ -44,7 +44,7 @@ fn run(input: &[u8], is_server: bool, step: usize) -> (Vec<Event>, Vec<Vec<u8>>,
         connection.consume(id, 1 << 20);
         connection.release(id, Code::CANCEL);
     }
-    assert!(connection.open_streams() == 0 || events.iter().any(|event| matches!(event, Event::Request { id: 16.., .. } | Event::TooLarge { id: 16.. })));
+    assert!(connection.open_streams() == 0 || events.iter().any(|event| matches!(event, Event::Request { id: 16.., .. } | Event::TooLarge { id: 16.., .. })));
     (events, data, output)
 }
 
