@@ -99,7 +99,7 @@ test: system
 		echo "  haproxy-auth-request's own tests: neither they nor VTest are part of this repository (TERSE_AUTH_REQUEST and VTEST name them)"
 	@test -n "$$TERSE_LUA_CORS" || echo "  haproxy-lua-cors' own tests: they are not part of this repository (TERSE_LUA_CORS names the folder)"
 	@echo "  make bench: fourteen minutes on a machine that does nothing else"
-	@echo "  make frontier: half an hour on a machine that does nothing else; bodies come from npm"
+	@echo "  make frontier: ten minutes on a machine that does nothing else; bodies come from npm"
 	@echo "  make hostile: nine minutes on a machine that does nothing else"
 	@echo "  make soak: eleven minutes; twenty seconds of it, without haproxy, are among the tests"
 	@echo "  make svn-experiment: ten minutes"
