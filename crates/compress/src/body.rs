@@ -28,8 +28,10 @@
 //! can at once do so as well while many wait for the queue, and for a receiver that takes nothing for long. A job takes
 //! what it was counted with along.
 
+mod making;
+
 use crate::budget::Budget;
-use crate::coder::{Coder, CoderFault, Engine, Flush, Keep, Pool, dcz};
+use crate::coder::{Coder, CoderFault, Engine, Flush, Keep, Pool};
 use crate::coding::Level;
 use crate::collected::Collected;
 use crate::engine::EngineId;
@@ -38,6 +40,7 @@ use crate::offload::{Finished, Job, Kind, Progress, Queue, TURN_BYTES, Work};
 use crate::policy::Plan;
 use crate::slots::{Slot, Slots};
 use crate::spent::{self, Site};
+use making::{Length, coder_of};
 use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -185,7 +188,7 @@ impl Compressor {
         let state = match fits {
             true => State::Collecting(Collected::Own(Vec::new())),
             false => {
-                State::Streaming(new_coder(engine, plan.level, dictionary.as_ref(), Length::of_stream(known_bytes), &place.pool))
+                State::Streaming(coder_of(engine, plan.level, dictionary.as_ref(), Length::of_stream(known_bytes), &place.pool))
             }
         };
         let known_bytes = known_bytes.and_then(|bytes| usize::try_from(bytes).ok());
@@ -297,12 +300,8 @@ impl Compressor {
         match std::mem::replace(&mut self.state, State::Broken) {
             State::Collecting(body) => {
                 let Some(body) = self.find(body) else { return Ok(Step::Done) };
-                if let Some(dictionary) = self.dictionary.clone() {
-                    let length = Length::Exact(body.len() as u64);
-                    let mut coder = new_coder(self.engine, self.plan.level, Some(&dictionary), length, &self.place.pool);
-                    if !self.may_prime(&dictionary, body.len()) || !self.hold(coder.full_memory() + body.memory()) {
-                        coder.lighten(Keep::Nothing);
-                    }
+                if self.dictionary.is_some() {
+                    let coder = self.make_coder(Length::Exact(body.len() as u64), body.memory());
                     return self.push_owned(coder, body, Flush::Finish);
                 }
                 self.enters(body.len());
@@ -486,36 +485,6 @@ impl Compressor {
         if let Some(meter) = &self.place.meter {
             meter(bytes as u64);
         }
-    }
-
-    fn new_coder(&mut self) -> Box<dyn Coder> {
-        if self.slot.is_none() {
-            self.slot = self.slots.as_ref().and_then(Slots::take);
-        }
-        let length = Length::of_stream(self.known_bytes.map(|bytes| bytes as u64));
-        let mut coder = new_coder(self.engine, self.plan.level, self.dictionary.as_ref(), length, &self.place.pool);
-        if let Some(dictionary) = self.dictionary.clone()
-            && (!self.may_prime(&dictionary, usize::MAX) || !self.hold(coder.full_memory()))
-        {
-            coder.lighten(Keep::Nothing);
-        }
-        coder
-    }
-
-    /// Whether a dictionary may be read for a body of so many bytes: it is not far larger, and a thread of the queue is free to read it, unless that
-    /// takes a short time.
-    fn may_prime(&self, dictionary: &Dictionary, bytes: usize) -> bool {
-        let length = dictionary.bytes().len();
-        let is_long = dcz::PRIME_NS * length as u64 > PRIME_IN_PLACE_NS;
-        let has_thread = self.place.queue.is_some() && !self.is_crowded();
-        crate::dictionary::is_worth(length, bytes as u64) && (has_thread || !is_long)
-    }
-
-    /// About how long it takes to push so many bytes, with what has to be read of the dictionary before the first of them.
-    fn push_ns(&self, coder: &dyn Coder, bytes: usize) -> u64 {
-        let before = self.dictionary.as_ref().filter(|_| coder.memory() == 0 && self.bytes_out == 0);
-        let dictionary_ns = before.map_or(0, |dictionary| dcz::PRIME_NS * dictionary.bytes().len() as u64);
-        self.engine.stream_ns(self.plan.level, bytes).saturating_add(dictionary_ns)
     }
 
     /// Whether work of that length is done in place, and in a single step.
@@ -729,42 +698,6 @@ impl Compressor {
     }
 }
 
-/// What is known of a body's length when its coder is made.
-#[derive(Clone, Copy)]
-enum Length {
-    /// Nothing.
-    Unknown,
-    /// What its head says: fewer bytes may come.
-    Said(u64),
-    /// All of it is there.
-    Exact(u64),
-}
-
-impl Length {
-    fn of_stream(said: Option<u64>) -> Length {
-        said.map_or(Length::Unknown, Length::Said)
-    }
-}
-
-/// The incremental coder of a body.
-fn new_coder(
-    engine: &Engine,
-    level: Level,
-    dictionary: Option<&Arc<Dictionary>>,
-    length: Length,
-    pool: &Arc<Pool>,
-) -> Box<dyn Coder> {
-    let (bytes, is_exact) = match length {
-        Length::Unknown => (None, false),
-        Length::Said(bytes) => (Some(bytes), false),
-        Length::Exact(bytes) => (Some(bytes), true),
-    };
-    match dictionary {
-        Some(dictionary) if engine.coding.has_dictionary() => Box::new(dcz::Stream::new(level, bytes, is_exact, dictionary, pool)),
-        _ => (engine.stream)(level, bytes, pool),
-    }
-}
-
 impl Drop for Compressor {
     fn drop(&mut self) {
         self.release_to(0);
@@ -774,9 +707,6 @@ impl Drop for Compressor {
 /// Jobs that are a crowd: with 32 KB of window for each instead of [`Keep::History`] their bodies would be some hundredths smaller, and their states
 /// 9 MB together.
 const CROWD: u64 = 32;
-
-/// Time in which a worker may read a dictionary itself, in nanoseconds.
-const PRIME_IN_PLACE_NS: u64 = 5_000_000;
 
 /// Room that a piece of a stream may have for nothing.
 const SURPLUS_BYTES: usize = 2048;

@@ -1,6 +1,6 @@
 //! Coders of streams: how many a client's connection may have at a time.
 //!
-//! A coder that lasts holds its state between two pushes: of gzip 0.3 MB, of zstd one, of br several. A hundred streams of a client of HTTP/2
+//! A coder that lasts holds its state between two pushes: of gzip 0.2 MB, of zstd one, of br several. A hundred streams of a client of HTTP/2
 //! are a hundred such bodies. Bodies that are coded as a whole have no such coder, and take no slot.
 
 use std::cell::Cell;

@@ -32,7 +32,6 @@ use lazy::{Effort, Lazy};
 use parse::{Cursor, Sequences};
 use quick::Quick;
 use rows::Nature;
-use sequence::{Histogram, Sequence};
 use symbols::WINDOW;
 
 pub use processor::Processor;
@@ -169,8 +168,8 @@ impl Encoder {
             Way::Rows(rows) => rows.encode(dictionary, input, last, out),
         };
         let rest = match (last, input) {
-            (false, _) => block::write_stored(&[], false, rest, out),
-            (true, []) => block::write::<[Sequence]>(Processor::here(), &[], &[], &Histogram::of_nothing(), true, rest, out),
+            (false, _) => block::write_border(rest, out),
+            (true, []) => block::write_end(rest, out),
             _ => rest,
         };
         rest.finish(out);

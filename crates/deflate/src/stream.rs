@@ -123,8 +123,6 @@ pub struct Stream {
     open: Option<Lists>,
     /// Bits of the last byte.
     rest: Rest,
-    /// Whether blocks were written after the last border.
-    has_unflushed: bool,
     /// The largest of the sizes that it may have.
     most: usize,
     /// The last bytes, while there are no tables.
@@ -154,7 +152,6 @@ impl Stream {
             size: 0,
             open: None,
             rest: Rest::default(),
-            has_unflushed: false,
             most: STREAM_SIZES - 1,
             history: Vec::new(),
             from: 0,
@@ -188,6 +185,7 @@ impl Stream {
             Flush::None => {}
             Flush::Sync => {
                 self.parse_all(stock, out);
+                // Without an open block all bytes so far are behind a border.
                 if self.open.is_some() {
                     self.end_block(false, stock, out);
                 }
@@ -326,7 +324,6 @@ impl Stream {
         let bytes = (self.at - self.from) as usize;
         let mut block = Vec::with_capacity(bytes);
         parser.window().copy(self.from as u16, bytes, &mut block);
-        self.has_unflushed = true;
         self.rest = write_parts(self.processor, sequences, &block, last, self.rest, out);
         sequences.clear();
         self.from = self.at;
@@ -342,13 +339,10 @@ impl Stream {
             stock.give_lists(lists);
         }
         self.rest = match last {
-            // All bytes so far are behind a border.
-            false if !self.has_unflushed => self.rest,
             false => block::write_border(self.rest, out),
             true if is_empty => block::write_end(self.rest, out),
             true => self.rest,
         };
-        self.has_unflushed = false;
     }
 }
 

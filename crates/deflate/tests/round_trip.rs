@@ -3,6 +3,9 @@
 
 #![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
 
+mod bodies;
+
+use bodies::{noise, text};
 use flate2::{Decompress, FlushDecompress, Status};
 use proptest::prelude::*;
 use terse_deflate::{Encoder, LEVELS, Processor, bound};
@@ -60,31 +63,6 @@ fn check(ways: &mut Ways, input: &[u8]) {
     assert!(coded.len() <= bound(input.len()), "{} of {}", coded.len(), input.len());
     assert!(inflate_whole(coded, input.len()) == input);
     assert!(inflate(&[], coded) == (input.to_vec(), true));
-}
-
-fn noise(seed: u64) -> impl FnMut() -> u64 {
-    let mut state = seed | 1;
-    move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    }
-}
-
-/// Words of a small language, some of them repeated at a distance.
-fn text(seed: u64, bytes: usize) -> Vec<u8> {
-    const WORDS: [&str; 12] =
-        ["function", " ", "return", "(", ");\n", "value", "=", "0x1f", "prototype", "\u{e9}", "        ", "abcabcabcabcabcabc"];
-    let (mut next, mut out) = (noise(seed), Vec::new());
-    while out.len() < bytes {
-        match next() % 16 {
-            15 => out.push(next() as u8),
-            word => out.extend_from_slice(WORDS[word as usize % WORDS.len()].as_bytes()),
-        }
-    }
-    out.truncate(bytes);
-    out
 }
 
 #[test]

@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod bodies;
+
+use bodies::{noise, text};
 use flate2::{Decompress, FlushDecompress, Status};
 use proptest::prelude::*;
 use std::cell::RefCell;
@@ -123,43 +126,18 @@ fn run(processor: Processor, level: u8, acts: &[Act], stock: &dyn Stock) -> Vec<
     all
 }
 
-fn noise(seed: u64) -> impl FnMut() -> u64 {
-    let mut state = seed | 1;
-    move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    }
-}
-
-/// Words of a small language.
-fn words(seed: u64, bytes: usize) -> Vec<u8> {
-    const WORDS: [&str; 12] =
-        ["function", " ", "return", "(", ");\n", "value", "=", "0x1f", "prototype", "\u{e9}", "        ", "abcabcabcabcabcabc"];
-    let (mut next, mut out) = (noise(seed), Vec::new());
-    while out.len() < bytes {
-        match next() % 16 {
-            15 => out.push(next() as u8),
-            word => out.extend_from_slice(WORDS[word as usize % WORDS.len()].as_bytes()),
-        }
-    }
-    out.truncate(bytes);
-    out
-}
-
 /// Pieces of every kind and of lengths from none to more than the window's ring.
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
-        4 => (any::<u64>(), 0..12usize).prop_map(|(seed, length)| words(seed, length)),
-        8 => (any::<u64>(), 0..5000usize).prop_map(|(seed, length)| words(seed, length)),
+        4 => (any::<u64>(), 0..12usize).prop_map(|(seed, length)| text(seed, length)),
+        8 => (any::<u64>(), 0..5000usize).prop_map(|(seed, length)| text(seed, length)),
         2 => (any::<u64>(), 1..=256u64, 0..4000usize).prop_map(|(seed, letters, length)| {
             let mut next = noise(seed);
             (0..length).map(|_| (next() >> 8).wrapping_rem(letters) as u8).collect()
         }),
         2 => (any::<u8>(), 0..3000usize).prop_map(|(byte, length)| vec![byte; length]),
-        1 => (any::<u64>(), 1..40usize, 0..3000usize).prop_map(|(seed, length, times)| words(seed, length).repeat(times)),
-        1 => (any::<u64>(), 20_000..90_000usize).prop_map(|(seed, length)| words(seed, length)),
+        1 => (any::<u64>(), 1..40usize, 0..3000usize).prop_map(|(seed, length, times)| text(seed, length).repeat(times)),
+        1 => (any::<u64>(), 20_000..90_000usize).prop_map(|(seed, length)| text(seed, length)),
     ]
 }
 
@@ -183,7 +161,7 @@ proptest! {
         // What others have left changes nothing, in the middle of a block, too.
         prop_assert!(run(Processor::here(), level, &acts, &()) == forms[0]);
         let mut left = Stream::new(level);
-        left.push(&words(1, 3000), Flush::None, &shelf, &mut Vec::new());
+        left.push(&text(1, 3000), Flush::None, &shelf, &mut Vec::new());
         left.leave(&shelf);
         prop_assert!(left.memory() == 0);
         prop_assert!(run(Processor::here(), level, &acts, &shelf) == forms[0]);
@@ -193,7 +171,7 @@ proptest! {
 /// Borders at every bit of a byte, one behind the other.
 #[test]
 fn a_border_may_fall_on_any_bit() {
-    let body = words(3, 4000);
+    let body = text(3, 4000);
     for length in 1..40 {
         let acts: Vec<Act> = body.chunks(length).map(|piece| Act::Push(piece.to_vec(), true)).collect();
         run(Processor::here(), 8, &acts, &());
@@ -215,7 +193,7 @@ fn a_border_behind_nothing_is_nothing() {
 /// An empty stored block is three and a half bytes longer in the mean.
 #[test]
 fn a_border_is_an_empty_stored_block_and_comes_once() {
-    let body = words(5, 100_000);
+    let body = text(5, 100_000);
     let (mut stream, mut coded) = (Stream::new(8), Vec::new());
     let mut borders = 0;
     for piece in body.chunks(1000) {
@@ -244,7 +222,7 @@ fn matches_reach_back_over_the_whole_window() {
 
 #[test]
 fn a_dictionary_is_referred_to() {
-    let body = words(9, 3000);
+    let body = text(9, 3000);
     let (mut alone, mut with) = (Vec::new(), Vec::new());
     Stream::new(8).push(&body, Flush::Finish, &(), &mut alone);
     let mut stream = Stream::new(8);
@@ -257,14 +235,14 @@ fn a_dictionary_is_referred_to() {
 #[test]
 fn a_short_stream_holds_little_and_a_limited_one_no_more() {
     let mut stream = Stream::new(8);
-    stream.push(&words(1, 1500), Flush::Sync, &(), &mut Vec::new());
+    stream.push(&text(1, 1500), Flush::Sync, &(), &mut Vec::new());
     let little = stream.memory();
     assert!(little < 80 << 10, "{little}");
     stream.limit(0);
-    stream.push(&words(2, 100_000), Flush::Sync, &(), &mut Vec::new());
+    stream.push(&text(2, 100_000), Flush::Sync, &(), &mut Vec::new());
     assert_eq!(stream.memory(), little);
     stream.limit(Table::SIZES);
-    stream.push(&words(2, 100), Flush::Sync, &(), &mut Vec::new());
+    stream.push(&text(2, 100), Flush::Sync, &(), &mut Vec::new());
     assert!(stream.memory() > 2 * little && stream.memory() <= RESTING && RESTING <= 200 << 10);
 }
 

@@ -43,9 +43,9 @@ const MOST_HOST: usize = 255;
 /// What an index holds at most.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Dictionaries, one in several origins as often.
+    /// Dictionaries, one in several origins once.
     pub entries: usize,
-    /// Bytes of dictionaries, each counted once for each entry.
+    /// Bytes of dictionaries, each counted once.
     pub bytes: usize,
 }
 

@@ -15,7 +15,7 @@ use crate::worker::Worker;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use terse_compress::{Coding, Compressor, Level, Reason, Step};
+use terse_compress::{Coding, Compressor, Level, Reason, Step, policy};
 
 /// Entries of a board.
 pub const PLACES: usize = 32;
@@ -193,8 +193,7 @@ const fn is_of_type(reason: Reason) -> bool {
 
 /// A Content-Type without its parameters.
 fn bare(content_type: &[u8]) -> &[u8] {
-    let end = content_type.iter().position(|byte| *byte == b';').unwrap_or(content_type.len());
-    let bare = content_type[..end].trim_ascii();
+    let bare = policy::media_type(content_type).trim_ascii_start();
     &bare[..bare.len().min(NAME_BYTES)]
 }
 

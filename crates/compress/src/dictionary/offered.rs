@@ -4,6 +4,7 @@ use super::{Line, Usage};
 use crate::accept::{Admission, weight};
 use crate::coding::{Coding, Level};
 use crate::pace::Pace;
+use crate::policy::has_prefix;
 use crate::settings::Effective;
 use std::sync::Arc;
 use terse_dictionary::{Dictionary, Origin, field, is_coding};
@@ -141,7 +142,7 @@ impl Offered {
     /// The dictionary that the client is to be told of with that answer: a page.
     pub fn news(&self, response: &Response) -> Option<&Arc<Dictionary>> {
         let news = self.news.as_ref()?;
-        let is_page = |kind: &[u8]| kind.get(..9).is_some_and(|start| start.eq_ignore_ascii_case(b"text/html"));
+        let is_page = |kind: &[u8]| has_prefix(kind, b"text/html");
         let is_one = response.status == 200 && response.fields.first(Known::ContentType).is_some_and(is_page);
         is_one.then_some(news)
     }

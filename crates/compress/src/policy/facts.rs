@@ -78,12 +78,17 @@ fn is_compressed(content_type: &[u8]) -> bool {
     if KINDS.iter().any(|kind| has_prefix(content_type, kind)) {
         return !PLAIN.iter().any(|kind| has_prefix(content_type, kind));
     }
-    let end = memchr::memchr(b';', content_type).unwrap_or(content_type.len());
-    let bare = content_type[..end].trim_ascii_end().to_ascii_lowercase();
+    let bare = media_type(content_type).to_ascii_lowercase();
     let Some(format) = bare.strip_prefix(b"application/") else { return false };
     let format = ["x-", "vnd."].iter().find_map(|prefix| format.strip_prefix(prefix.as_bytes())).unwrap_or(format);
     // Documents of Office are archives.
     format.starts_with(b"openxmlformats-officedocument") || FORMATS.iter().any(|known| known.as_bytes() == format)
+}
+
+/// The media type of a Content-Type, without its parameters (RFC 9110 section 8.3.1).
+pub fn media_type(content_type: &[u8]) -> &[u8] {
+    let end = memchr::memchr(b';', content_type).unwrap_or(content_type.len());
+    content_type[..end].trim_ascii_end()
 }
 
 /// Whether a Content-Type has that prefix, or that suffix (RFC 6838 section 4.2.8) before its parameters.
@@ -91,8 +96,7 @@ fn is_of(content_type: &[u8], name: &[u8]) -> bool {
     if name.first() != Some(&b'+') {
         return has_prefix(content_type, name);
     }
-    let end = memchr::memchr(b';', content_type).unwrap_or(content_type.len());
-    let bare = content_type[..end].trim_ascii_end();
+    let bare = media_type(content_type);
     bare.len() > name.len() && bare[bare.len() - name.len()..].eq_ignore_ascii_case(name)
 }
 

@@ -114,18 +114,19 @@ pub fn run(options: &Options) -> Result<bool> {
 
 /// Work from which on leaving costs less than [`WORTH`] of it, in nanoseconds: the median cost of leaving, over that part.
 fn break_even_ns(rows: &[Row]) -> f64 {
-    median(rows.iter().map(Row::extra_ns)) / WORTH
+    median(rows.iter().map(Row::extra_ns)).unwrap_or(0.0) / WORTH
 }
 
-fn median(numbers: impl Iterator<Item = f64>) -> f64 {
+/// The number in the middle; none of no numbers.
+pub(crate) fn median(numbers: impl Iterator<Item = f64>) -> Option<f64> {
     let mut all: Vec<f64> = numbers.collect();
     all.sort_by(f64::total_cmp);
-    all.get(all.len() / 2).copied().unwrap_or(0.0)
+    all.get(all.len() / 2).copied()
 }
 
 fn page(rows: &[Row], machine: &str) -> String {
     let break_even = break_even_ns(rows);
-    let expected = break_even * median(rows.iter().map(|row| row.expected_ns / row.stays.cpu_ns.max(1.0)));
+    let expected = break_even * median(rows.iter().map(|row| row.expected_ns / row.stays.cpu_ns.max(1.0))).unwrap_or(0.0);
     let mut page = format!(
         "# Where leaving the worker pays\n\nWritten by `terse-lab breakeven`: {machine}\n\nA body of made-up JavaScript is compressed by \
          the worker itself, and by a thread of the offload queue on the same core. µs for each body: what the \

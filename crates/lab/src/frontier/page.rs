@@ -3,6 +3,7 @@
 use super::program::OURS;
 use super::verdict::{Answer, Verdict};
 use super::{Mode, Point, size_word};
+use crate::breakeven::median;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -38,7 +39,7 @@ fn summary(verdict: &Verdict<'_>) -> String {
     );
     for ((coding, program, mode), answers) in groups {
         let held = answers.iter().filter(|answer| answer.holds()).count();
-        let ratio = median(answers.iter().filter_map(|answer| answer.ratio()));
+        let ratio = median(answers.iter().filter_map(|answer| answer.ratio())).map_or("-".into(), |ratio| format!("{ratio:.2}"));
         let _ = writeln!(text, "| {coding} | {program} | {} | {} | {held} | {ratio} |", comes(mode), answers.len());
     }
     text
@@ -46,12 +47,6 @@ fn summary(verdict: &Verdict<'_>) -> String {
 
 fn comes(mode: &str) -> &str {
     if mode == "parts" { "in pieces" } else { mode }
-}
-
-fn median(values: impl Iterator<Item = f64>) -> String {
-    let mut all: Vec<f64> = values.collect();
-    all.sort_by(f64::total_cmp);
-    all.get(all.len() / 2).map_or("-".into(), |value| format!("{value:.2}"))
 }
 
 /// Points that lie ahead of ours, the worst of each rival.

@@ -93,10 +93,9 @@ pub fn lasts(known_bytes: Option<u64>, collect_bytes: usize, fields: &Fields) ->
     }
 }
 
-/// Whether a type is that of server-sent events.
-fn is_events(media_type: &[u8]) -> bool {
-    let essence = media_type.split(|byte| *byte == b';').next().unwrap_or_default();
-    essence.trim_ascii().eq_ignore_ascii_case(b"text/event-stream")
+/// Whether a Content-Type is that of server-sent events.
+fn is_events(content_type: &[u8]) -> bool {
+    policy::media_type(content_type).eq_ignore_ascii_case(b"text/event-stream")
 }
 
 /// The coder of a response's body. `private`: the response is one user's own.
