@@ -32,17 +32,23 @@ use rustix::event::{PollFd, PollFlags, poll};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// The longest that anything may take.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Returns an address that no process has now, over TCP or UDP. Its port is none of those that the kernel gives to a socket that
-/// asks for any (32768 and more). So no other process gets it before the process under test does.
+/// asks for any (32768 and more). So no other process gets it before the process under test does. Each call has another one.
 pub fn free_address() -> SocketAddr {
-    let mut random = random::Random::new(RandomState::new().build_hasher().finish());
+    static FIRST: OnceLock<usize> = OnceLock::new();
+    static GIVEN: AtomicUsize = AtomicUsize::new(0);
+    const PORTS: usize = 32_768 - 10_240;
+    let first = FIRST.get_or_init(|| RandomState::new().build_hasher().finish() as usize % PORTS);
     until("a free port", || {
-        let address = SocketAddr::from(([127, 0, 0, 1], 10_240 + random.below(32_768 - 10_240) as u16));
+        let port = 10_240 + (first + GIVEN.fetch_add(1, Relaxed)) % PORTS;
+        let address = SocketAddr::from(([127, 0, 0, 1], port as u16));
         (TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok()).then_some(address)
     })
 }
