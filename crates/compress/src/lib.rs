@@ -34,7 +34,6 @@ pub mod coder;
 pub mod coding;
 mod collected;
 pub mod counters;
-mod date;
 pub mod decode;
 pub mod device;
 pub mod dictionary;

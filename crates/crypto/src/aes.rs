@@ -104,7 +104,7 @@ fn gcm_encrypt<'a>(value: Value<'a>, args: &'a ArgList, env: &Env<'a>) -> Option
     let mut tag = [0; TAG_BYTES];
     let bytes = value.into_bytes()?;
     let sealed = symm::encrypt_aead(gcm(inputs.key.len())?, &inputs.key, Some(nonce), &inputs.further, &bytes, &mut tag).ok()?;
-    env.vars.set(args.var(3)?, Value::Str(base64::encode(&tag, base64::STANDARD)));
+    env.vars.set(args.var(3)?, Value::Str(base64::encode(&tag, &base64::STANDARD)));
     Some(Value::Bin(Octets::from(sealed)))
 }
 

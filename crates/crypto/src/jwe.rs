@@ -43,7 +43,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
         Type::Bin,
         "The content of an encrypted JSON Web Token, by a secret in base 64; empty when it cannot be decrypted.",
         |value, args, env| {
-            let secret = text(args, 0, env).and_then(|text| decode(&text, URL).or_else(|| decode(&text, STANDARD)));
+            let secret = text(args, 0, env).and_then(|text| decode(&text, &URL).or_else(|| decode(&text, &STANDARD)));
             content(value, secret.map(|secret| Key::Secret(secret.to_vec())), args.own(1)?)
         },
     )
@@ -296,7 +296,7 @@ impl Key {
     pub(crate) fn of_jwk(jwk: &[u8]) -> Option<Key> {
         let number = |name| jwk_number(jwk, name);
         Some(match &*member(jwk, "kty")? {
-            b"oct" => Key::Secret(decode(&member(jwk, "k")?, URL)?.to_vec()),
+            b"oct" => Key::Secret(decode(&member(jwk, "k")?, &URL)?.to_vec()),
             b"RSA" => {
                 let mut builder = RsaPrivateKeyBuilder::new(number("n")?, number("e")?, number("d")?).ok()?;
                 // All or none (RFC 7518 section 6.3.2); none makes it slower. A text that breaks off has some.
@@ -330,7 +330,7 @@ fn ec_public(jwk: &[u8]) -> Option<EcKey<Public>> {
 }
 
 fn jwk_number(jwk: &[u8], name: &str) -> Option<BigNum> {
-    BigNum::from_slice(&decode(&member(jwk, name)?, URL)?).ok()
+    BigNum::from_slice(&decode(&member(jwk, name)?, &URL)?).ok()
 }
 
 #[cfg(test)]
@@ -376,7 +376,7 @@ mod tests {
     fn what_is_allowed() {
         let key = PKey::from_rsa(openssl::rsa::Rsa::generate(2048).unwrap()).unwrap();
         let token = |content_key: &[u8]| {
-            let url = |bytes: &[u8]| String::from_utf8(base64::encode(bytes, base64::URL).to_vec()).unwrap();
+            let url = |bytes: &[u8]| String::from_utf8(base64::encode(bytes, &base64::URL).to_vec()).unwrap();
             let header = url(br#"{"alg":"RSA1_5","enc":"A128GCM"}"#);
             let mut encrypter = openssl::encrypt::Encrypter::new(&key).unwrap();
             encrypter.set_rsa_padding(Padding::PKCS1).unwrap();
@@ -412,7 +412,7 @@ mod tests {
         // As a JSON Web Key: whole, without the numbers that make it fast, and broken off.
         let rsa = key.rsa().unwrap();
         let number = |name: &str, number: &openssl::bn::BigNumRef| {
-            let text = base64::encode(&number.to_vec(), base64::URL);
+            let text = base64::encode(&number.to_vec(), &base64::URL);
             format!(r#","{name}":"{}""#, String::from_utf8_lossy(&text))
         };
         let least = format!(r#"{{"kty":"RSA"{}{}{}"#, number("n", rsa.n()), number("e", rsa.e()), number("d", rsa.d()));
@@ -442,6 +442,6 @@ mod tests {
             "x":"gI0GAILBdu7T53akrFmMyGcsF3n5dO7MmwNBHKW5SV0","y":"SLW_xSffzlPWrHEVI30DHM_4egVwt3NQqeUD7nMFpps"}}"#;
         let Some(Key::Private(key)) = Key::of_jwk(bob.as_bytes()) else { panic!("Bob's key") };
         let agreed = agree(header, &key, b"A128GCM", 16).unwrap();
-        assert_eq!(agreed, *decode(b"VqqN6vgjbSBcIijNcacQGg", URL).unwrap());
+        assert_eq!(agreed, *decode(b"VqqN6vgjbSBcIijNcacQGg", &URL).unwrap());
     }
 }

@@ -257,7 +257,7 @@ mod tests {
             let numbers = EcdsaSig::from_der(&signature).unwrap();
             signature = [numbers.r().to_vec_padded(32).unwrap(), numbers.s().to_vec_padded(32).unwrap()].concat();
         }
-        format!("{SIGNED}.{}", String::from_utf8_lossy(&base64::encode(&signature, base64::URL)))
+        format!("{SIGNED}.{}", String::from_utf8_lossy(&base64::encode(&signature, &base64::URL)))
     }
 
     #[test]
@@ -298,7 +298,7 @@ mod tests {
         let signed = sign(&ec, Hash::Sha256, None);
         let bytes = base64::decode_exact(signed.rsplit('.').next().unwrap().as_bytes()).unwrap();
         let long = [&[0][..], &bytes[..32], &[0], &bytes[32..]].concat();
-        let long = format!("{SIGNED}.{}", String::from_utf8_lossy(&base64::encode(&long, base64::URL)));
+        let long = format!("{SIGNED}.{}", String::from_utf8_lossy(&base64::encode(&long, &base64::URL)));
         for (token, arguments, expected) in [
             (format!("{signed}=="), "ES256,ec.pem", "-3"),
             (format!("{signed}="), "ES256,ec.pem", "-3"),
@@ -331,7 +331,7 @@ mod tests {
     fn coded(secret: &str) -> String {
         let mut mac = <Hmac<sha2::Sha256> as KeyInit>::new_from_slice(secret.as_bytes()).unwrap();
         mac.update(SIGNED.as_bytes());
-        format!("{SIGNED}.{}", String::from_utf8_lossy(&base64::encode(&mac.finalize().into_bytes(), base64::URL)))
+        format!("{SIGNED}.{}", String::from_utf8_lossy(&base64::encode(&mac.finalize().into_bytes(), &base64::URL)))
     }
 
     /// The sender of a token, who chooses its algorithm, knows names of files and public data.
@@ -370,7 +370,7 @@ mod tests {
         let mut bench = Bench::new();
         let mut mac = <Hmac<sha2::Sha512> as KeyInit>::new_from_slice(b"the secret").unwrap();
         mac.update(SIGNED.as_bytes());
-        let code = base64::encode(&mac.finalize().into_bytes(), base64::URL);
+        let code = base64::encode(&mac.finalize().into_bytes(), &base64::URL);
         bench.set("txn.token", format!("{SIGNED}.{}", String::from_utf8_lossy(&code)));
         bench.set("txn.alg", "HS512");
         for (arguments, expected) in

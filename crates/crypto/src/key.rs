@@ -15,7 +15,7 @@ use terse_tls::{TokenCertificate, Tokens};
 pub(crate) fn secret<'a>(args: &'a ArgList, i: usize, env: &Env<'a>) -> Option<Octets<'a>> {
     match args.at(i) {
         Arg::Str(bytes) => Some(Octets::from(&**bytes)),
-        Arg::Var(slot) => base64::decode(&env.vars.get(*slot)?.into_octets()?, base64::STANDARD),
+        Arg::Var(slot) => base64::decode(&env.vars.get(*slot)?.into_octets()?, &base64::STANDARD),
         _ => None,
     }
 }
@@ -25,7 +25,7 @@ pub(crate) fn secret<'a>(args: &'a ArgList, i: usize, env: &Env<'a>) -> Option<O
 pub(crate) fn check_secret(arg: &mut Arg, name: &str) -> Result<(), String> {
     if let Arg::Str(text) = arg {
         let bytes =
-            base64::decode(text, base64::STANDARD).ok_or_else(|| format!("the {name} is neither in base 64 nor a variable"))?;
+            base64::decode(text, &base64::STANDARD).ok_or_else(|| format!("the {name} is neither in base 64 nor a variable"))?;
         *arg = Arg::Str((*bytes).into());
     }
     Ok(())

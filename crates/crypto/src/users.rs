@@ -249,7 +249,7 @@ fn given(env: &Env<'_>) -> Option<(Vec<u8>, usize)> {
     let field = env.request?.credentials()?;
     let at = field.iter().position(|&b| b == b' ')?;
     let text =
-        base64::decode(field[at..].trim_ascii_start(), base64::STANDARD).filter(|_| field[..at].eq_ignore_ascii_case(b"basic"))?;
+        base64::decode(field[at..].trim_ascii_start(), &base64::STANDARD).filter(|_| field[..at].eq_ignore_ascii_case(b"basic"))?;
     let colon = text.iter().position(|&b| b == b':')?;
     Some((text.to_vec(), colon))
 }

@@ -35,13 +35,13 @@ fn bench() -> Bench {
 }
 
 fn url(bytes: &[u8]) -> String {
-    String::from_utf8(encode(bytes, URL).to_vec()).unwrap()
+    String::from_utf8(encode(bytes, &URL).to_vec()).unwrap()
 }
 
 /// A token with another first byte in that part.
 fn altered(token: &str, part: usize) -> String {
     let mut parts: Vec<String> = token.split('.').map(str::to_owned).collect();
-    let mut bytes = decode(parts[part].as_bytes(), URL).unwrap().to_vec();
+    let mut bytes = decode(parts[part].as_bytes(), &URL).unwrap().to_vec();
     bytes[0] ^= 1;
     parts[part] = url(&bytes);
     parts.join(".")

@@ -1,10 +1,9 @@
-//! Texts that `core` parses: words between separators, networks, and the three forms of dates in HTTP (RFC 9110 section
-//! 5.6.7).
+//! Texts that `core` parses: words between separators, networks, and dates of HTTP.
 
 use mlua::{Lua, Table, UserData, Value};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::SystemTime;
-use terse_sample::date;
+use terse_message::date;
 
 /// Puts the functions into a state, after `core`.
 pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
@@ -12,8 +11,12 @@ pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
     core.set("tokenize", lua.create_function(tokenize)?)?;
     core.set("parse_addr", lua.create_function(|_, text: String| Ok(Network::parse(&text)))?)?;
     core.set("match_addr", lua.create_function(|_, (one, other): (Value, Value)| Ok(meet(&one, &other)))?)?;
-    let forms: [(&str, &'static [Form]); 4] =
-        [("http_date", &[imf, rfc850, asctime]), ("imf_date", &[imf]), ("rfc850_date", &[rfc850]), ("asctime_date", &[asctime])];
+    let forms: [(&str, &'static [Form]); 4] = [
+        ("http_date", &[date::imf, rfc850, date::asctime]),
+        ("imf_date", &[date::imf]),
+        ("rfc850_date", &[rfc850]),
+        ("asctime_date", &[date::asctime]),
+    ];
     for (name, forms) in forms {
         let read = move |_: &Lua, text: mlua::String| {
             let bytes = text.as_bytes();
@@ -93,74 +96,10 @@ fn meet(one: &Value, other: &Value) -> bool {
 /// Seconds since 1970 of a date, where it has that form.
 type Form = fn(&str) -> Option<i64>;
 
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-
-/// `Sun, 06 Nov 1994 08:49:37 GMT`
-fn imf(text: &str) -> Option<i64> {
-    let (day_name, rest) = text.split_once(", ")?;
-    let [day, month, year, time, "GMT"] = words(rest)? else { return None };
-    is_short_day(day_name).then_some(())?;
-    seconds(number(year, 4)?, month, number(day, 2)?, time)
-}
-
-/// `Sunday, 06-Nov-94 08:49:37 GMT`: a year that seems more than 50 years ahead lies in the last century.
+/// `Sunday, 06-Nov-94 08:49:37 GMT`
 fn rfc850(text: &str) -> Option<i64> {
-    let (day_name, rest) = text.split_once(", ")?;
-    DAYS.contains(&day_name).then_some(())?;
-    let [date, time, "GMT"] = words(rest)? else { return None };
-    let mut date = date.split('-');
-    let [Some(day), Some(month), Some(year), None] = [date.next(), date.next(), date.next(), date.next()] else { return None };
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
-    let this_year = 1970 + now / 31_556_952;
-    let year = this_year - this_year % 100 + number(year, 2)?;
-    let year = if year > this_year + 50 { year - 100 } else { year };
-    seconds(year, month, number(day, 2)?, time)
-}
-
-/// `Sun Nov  6 08:49:37 1994`
-fn asctime(text: &str) -> Option<i64> {
-    let (head, tail) = (text.get(..10)?, text.get(10..)?);
-    let (day_name, month, day) = (head.get(..3)?, head.get(4..7)?, head.get(8..)?);
-    (is_short_day(day_name) && head.get(3..4) == Some(" ") && head.get(7..8) == Some(" ")).then_some(())?;
-    let day = day.strip_prefix(' ').map_or_else(|| number(day, 2), |day| number(day, 1))?;
-    let ["", time, year] = words(tail)? else { return None };
-    seconds(number(year, 4)?, month, day, time)
-}
-
-/// Words with a single blank between two.
-fn words<const N: usize>(text: &str) -> Option<[&str; N]> {
-    let mut words = text.split(' ');
-    let mut all = [""; N];
-    for word in &mut all {
-        *word = words.next()?;
-    }
-    words.next().is_none().then_some(all)
-}
-
-fn is_short_day(name: &str) -> bool {
-    DAYS.iter().any(|day| name.len() == 3 && day.starts_with(name))
-}
-
-fn number(text: &str, digits: usize) -> Option<i64> {
-    (text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
-}
-
-fn seconds(year: i64, month: &str, day: i64, time: &str) -> Option<i64> {
-    let month = MONTHS.iter().position(|known| *known == month)? as i64 + 1;
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let longest = match month {
-        2 if is_leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    };
-    let (hours, rest) = time.split_once(':')?;
-    let (minutes, second) = rest.split_once(':')?;
-    let (hours, minutes, second) = (number(hours, 2)?, number(minutes, 2)?, number(second, 2)?);
-    // 60 is a leap second.
-    (hours < 24 && minutes < 60 && second <= 60 && (1..=longest).contains(&day)).then_some(())?;
-    Some(date::days_to(year, month, day) * 86_400 + hours * 3600 + minutes * 60 + second)
+    date::rfc850(text, now)
 }
 
 #[cfg(test)]
@@ -168,25 +107,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_of_three_forms() {
-        let date = 784_111_777;
-        assert_eq!(imf("Sun, 06 Nov 1994 08:49:37 GMT"), Some(date));
-        assert_eq!(rfc850("Sunday, 06-Nov-94 08:49:37 GMT"), Some(date));
-        assert_eq!(asctime("Sun Nov  6 08:49:37 1994"), Some(date));
-        assert_eq!(asctime("Wed Nov 16 08:49:37 1994"), Some(date + 10 * 86_400));
-        assert_eq!(imf("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
-        assert_eq!(imf("Tue, 29 Feb 2000 00:00:00 GMT"), Some(951_782_400));
-        for wrong in [
-            "",
-            "Sun, 6 Nov 1994 08:49:37 GMT",
-            "Sun, 06 Nov 1994 24:49:37 GMT",
-            "Sun, 06 Nov 1994 08:49:37 CET",
-            "Sun, 31 Nov 1994 08:49:37 GMT",
-            "Sun, 29 Feb 1900 08:49:37 GMT",
-            "Sun, 06 Nov 1994  08:49:37 GMT",
-            "\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}",
+    fn each_function_reads_its_form_of_date() {
+        let lua = Lua::new();
+        lua.globals().set("core", lua.create_table().unwrap()).unwrap();
+        install(&lua).unwrap();
+        let core: Table = lua.globals().get("core").unwrap();
+        let texts = ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "today"];
+        for (name, read) in [
+            ("http_date", [true, true, true, false]),
+            ("imf_date", [true, false, false, false]),
+            ("rfc850_date", [false, true, false, false]),
+            ("asctime_date", [false, false, true, false]),
         ] {
-            assert!(imf(wrong).is_none() && rfc850(wrong).is_none() && asctime(wrong).is_none(), "{wrong}");
+            let function: mlua::Function = core.get(name).unwrap();
+            let seconds = texts.map(|text| function.call::<Option<i64>>(text).unwrap());
+            assert_eq!(seconds, read.map(|read| read.then_some(784_111_777)), "{name}");
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::certificate::{Unusable, said};
 use crate::der::{self, Element, INTEGER, OBJECT, OCTETS, SEQUENCE};
 use crate::raw;
+use data_encoding::{HEXLOWER, HEXUPPER};
 use openssl::asn1::Asn1Time;
 use openssl::ocsp::{OcspResponse, OcspResponseStatus};
 use openssl::sha::sha1;
@@ -47,7 +48,7 @@ impl CertificateId {
 
     /// Hexadecimal digits of the identifier, as commands write it.
     pub(crate) fn hex(&self) -> String {
-        hex(&self.0, false)
+        HEXLOWER.encode(&self.0)
     }
 
     /// Its parts, a line each.
@@ -56,7 +57,7 @@ impl CertificateId {
         let mut parts = der::elements(whole).skip(1).map(|part| part.content);
         let mut text = String::new();
         for what in ["Issuer Name Hash", "Issuer Key Hash", "Serial Number"] {
-            let _ = writeln!(text, "    {what}: {}", hex(parts.next().unwrap_or_default(), true));
+            let _ = writeln!(text, "    {what}: {}", HEXUPPER.encode(parts.next().unwrap_or_default()));
         }
         text
     }
@@ -191,14 +192,6 @@ fn parts(certificate: &[u8]) -> Option<[Element<'_>; 3]> {
     let mut parts = der::elements(signed.content).skip_while(|part| part.tag != INTEGER);
     let (serial, _, issuer, _, _, key) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?, parts.next()?, parts.next()?);
     Some([serial, issuer, key])
-}
-
-fn hex(bytes: &[u8], upper: bool) -> String {
-    let mut text = String::new();
-    for byte in bytes {
-        let _ = if upper { write!(text, "{byte:02X}") } else { write!(text, "{byte:02x}") };
-    }
-    text
 }
 
 /// 1.3.14.3.2.26

@@ -3,6 +3,7 @@
 use crate::dn::Dn;
 use crate::raw;
 use crate::shown::{Shown, Whose};
+use data_encoding::HEXUPPER;
 use openssl::asn1::Asn1TimeRef;
 use openssl::nid::Nid;
 use openssl::pkey::Id;
@@ -14,12 +15,12 @@ pub(crate) fn certificate(leaf: &X509, chain: &[X509]) -> String {
     let shown = Shown(leaf.clone());
     let name = |shown: &Shown, whose| shown.dn(whose).line().map(|name| clean(&String::from_utf8_lossy(&name))).unwrap_or_default();
     let mut text = String::new();
-    let _ = writeln!(text, "Serial: {}", shown.serial().map(|bytes| hex(&bytes)).unwrap_or_default());
+    let _ = writeln!(text, "Serial: {}", shown.serial().map(|bytes| HEXUPPER.encode(&bytes)).unwrap_or_default());
     let _ = writeln!(text, "notBefore: {}", leaf.not_before());
     let _ = writeln!(text, "notAfter: {}", leaf.not_after());
     let _ = writeln!(text, "Subject Alternative Name: {}", shown.other_names().map(|names| clean(&names)).unwrap_or_default());
     let _ = writeln!(text, "Algorithm: {}", algorithm(leaf));
-    let _ = writeln!(text, "SHA1 FingerPrint: {}", shown.sha1().map(|bytes| hex(&bytes)).unwrap_or_default());
+    let _ = writeln!(text, "SHA1 FingerPrint: {}", shown.sha1().map(|bytes| HEXUPPER.encode(&bytes)).unwrap_or_default());
     let _ = writeln!(text, "Subject: {}", name(&shown, Whose::Subject));
     let _ = writeln!(text, "Issuer: {}", name(&shown, Whose::Issuer));
     for above in chain.iter().map(|above| Shown(above.clone())) {
@@ -44,7 +45,7 @@ pub(crate) fn revoked(list: &X509CrlRef) -> String {
         if !std::mem::replace(&mut any, true) {
             text.push_str("Revoked Certificates:\n");
         }
-        let serial = entry.serial_number().to_bn().map(|number| hex(&number.to_vec())).unwrap_or_default();
+        let serial = entry.serial_number().to_bn().map(|number| HEXUPPER.encode(&number.to_vec())).unwrap_or_default();
         let _ = writeln!(text, "    Serial Number: {serial}\n        Revocation Date: {}", entry.revocation_date());
     }
     if !any {
@@ -76,10 +77,6 @@ fn algorithm(leaf: &X509Ref) -> String {
 /// A name as one line: `/C=FR/CN=Authority`.
 pub(crate) fn line(name: &X509NameRef) -> String {
     clean(&String::from_utf8_lossy(&Dn::of(name).line().unwrap_or_default()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
 /// Cleans a text: a name of a certificate may hold any bytes, but an answer has no lines but its own.

@@ -4,6 +4,7 @@ use crate::answer::{Answer, Message, Outcome, Pieces};
 use crate::command::{Call, Command};
 use crate::settings::Level;
 use crate::words::Word;
+use data_encoding::HEXUPPER;
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -316,7 +317,7 @@ fn write_entry(text: &mut String, table: &Table, entry: &Arc<Entry>, now_ms: u64
 
 fn write_key(text: &mut String, kind: KeyKind, key: &[u8]) {
     match kind {
-        KeyKind::Binary(_) => text.extend(key.iter().map(|byte| format!("{byte:02X}"))),
+        KeyKind::Binary(_) => text.push_str(&HEXUPPER.encode(key)),
         KeyKind::Text(_) => write_text(text, key),
         _ => {
             let shown = value(kind, key).and_then(|value| value.into_octets());

@@ -1,6 +1,7 @@
 //! Expectations of an answer (`http-check expect`, `tcp-check expect`): pure functions of the bytes so far.
 
 use super::CheckStatus;
+use data_encoding::{HEXLOWER_PERMISSIVE, HEXUPPER};
 use regex::bytes::Regex;
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -155,10 +156,7 @@ impl Expect {
         let found = match &self.what {
             Expectation::Bytes(bytes) => contains(content, bytes),
             Expectation::Regex(regex) => regex.is_match(content),
-            Expectation::HexRegex(regex) => {
-                let digits: String = content.iter().map(|byte| format!("{byte:02X}")).collect();
-                regex.is_match(digits.as_bytes())
-            }
+            Expectation::HexRegex(regex) => regex.is_match(HEXUPPER.encode(content).as_bytes()),
             _ => false,
         };
         match found {
@@ -244,10 +242,7 @@ pub(super) fn written(format: &LogFormat, env: &Env<'_>) -> Vec<u8> {
 
 /// Bytes of these hexadecimal digits; `None` if they are not hexadecimal.
 pub(crate) fn bytes_of(digits: &[u8]) -> Option<Vec<u8>> {
-    let digit = |byte: &u8| char::from(*byte).to_digit(16);
-    let (pairs, rest) = digits.as_chunks::<2>();
-    let byte = |[high, low]: &[u8; 2]| Some((digit(high)? << 4 | digit(low)?) as u8);
-    if rest.is_empty() { pairs.iter().map(byte).collect() } else { None }
+    HEXLOWER_PERMISSIVE.decode(digits).ok()
 }
 
 fn has_field(response: &Response, name: &Pattern, value: Option<&Pattern>, whole: bool) -> bool {

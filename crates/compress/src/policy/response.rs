@@ -8,7 +8,7 @@ use crate::dictionary::Usage;
 use crate::etag::Tag;
 use crate::reason::Reason;
 use crate::settings::{Effective, Proxied};
-use terse_message::{BodyLength, Known, Response, Version};
+use terse_message::{BodyLength, Known, Response, Version, date};
 
 /// Judges a response by its head. The offer is that of its request, under the same settings. `allowed` returns whether the
 /// conditions hold (`compression if`); it is called once, and only for a response that would be compressed for some client.
@@ -198,10 +198,12 @@ fn judge_proxied(offer: &Offer, response: &Response, settings: &Effective<'_>) -
     if holds { Ok(()) } else { Err(Reason::Proxied) }
 }
 
-/// Whether Expires forbids caches to keep the response: not after Date, or no date at all (RFC 9111 section 5.3).
+/// Whether Expires forbids caches to keep the response: not after Date, or no date at all (RFC 9111 section 5.3). The
+/// obsolete forms of dates are not read.
 fn is_expired(response: &Response) -> bool {
     let Some(expires) = response.fields.get(b"Expires") else { return false };
-    match (crate::date::seconds(expires), response.fields.get(b"Date").and_then(crate::date::seconds)) {
+    let seconds = |date: &[u8]| date::imf(std::str::from_utf8(date.trim_ascii()).ok()?);
+    match (seconds(expires), response.fields.get(b"Date").and_then(seconds)) {
         (Some(expires), Some(date)) => expires <= date,
         (Some(_), None) => false,
         (None, _) => true,

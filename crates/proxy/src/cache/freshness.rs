@@ -4,8 +4,7 @@
 //! (section 4.2.3).
 
 use super::control::{ResponseControl, Seconds, seconds};
-use terse_message::{Fields, Known, Response};
-use terse_sample::date;
+use terse_message::{Fields, Known, Response, date};
 
 /// The time by which a response is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,21 +51,21 @@ fn lifetime(fields: &Fields, control: &ResponseControl, most: u64, now: i64) -> 
             Seconds::Said(seconds) => return Some(seconds),
         }
     }
-    let dated = moment(fields, b"Date").unwrap_or(now);
+    let dated = moment(fields, b"Date", now).unwrap_or(now);
     if let Some(expires) = fields.get(b"Expires") {
         // An invalid date counts as expired (section 5.3).
-        return u64::try_from(date::parse(expires)? - dated).ok();
+        return u64::try_from(date::parse(expires, now)? - dated).ok();
     }
-    match moment(fields, b"Last-Modified") {
+    match moment(fields, b"Last-Modified", now) {
         // Section 4.2.2: a tenth of how long it has not changed.
         Some(modified) => u64::try_from(dated - modified).ok().map(|unchanged| unchanged / 10),
         None => fields.has(Known::Etag).then_some(most),
     }
 }
 
-/// The date in a field.
-pub(super) fn moment(fields: &Fields, name: &[u8]) -> Option<i64> {
-    fields.get(name).and_then(date::parse)
+/// The date in a field; `now`, in seconds since 1970, tells the century of a year of two digits.
+pub(super) fn moment(fields: &Fields, name: &[u8], now: i64) -> Option<i64> {
+    fields.get(name).and_then(|value| date::parse(value, now))
 }
 
 #[cfg(test)]

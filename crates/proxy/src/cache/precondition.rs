@@ -5,7 +5,6 @@
 use super::freshness::moment;
 use terse_compress::etag::{Tag, Tags};
 use terse_message::{Fields, Known, Response};
-use terse_sample::date;
 
 /// Whether the client's copy is the stored response, which came at that time in seconds since 1970.
 pub fn is_held(asked: &Fields, stored: &Fields, came: i64) -> bool {
@@ -18,8 +17,8 @@ pub fn is_held(asked: &Fields, stored: &Fields, came: i64) -> bool {
         };
         return asked.every(Known::IfNoneMatch).any(same);
     }
-    let Some(since) = asked.get(b"If-Modified-Since").and_then(date::parse) else { return false };
-    let changed = moment(stored, b"Last-Modified").or_else(|| moment(stored, b"Date")).unwrap_or(came);
+    let Some(since) = moment(asked, b"If-Modified-Since", came) else { return false };
+    let changed = moment(stored, b"Last-Modified", came).or_else(|| moment(stored, b"Date", came)).unwrap_or(came);
     changed <= since
 }
 

@@ -5,8 +5,7 @@ use super::{Cache, Entry, Key};
 use crate::exchange::Listener;
 use std::sync::Arc;
 use terse_http::h1::encode;
-use terse_message::{Known, Response};
-use terse_sample::date;
+use terse_message::{Known, Response, date};
 
 /// A response that is being kept. Unless it is finished, it was never there.
 pub struct Recording {
@@ -119,8 +118,10 @@ pub(super) fn head(response: &Response, now: i64) -> Box<[u8]> {
     for (name, value) in response.fields.iter().filter(|(name, _)| !fleeting(name)) {
         kept.fields.push(name, value);
     }
-    if response.fields.get(b"Date").is_none() {
-        kept.fields.push(b"Date", date::write(now).as_bytes());
+    if response.fields.get(b"Date").is_none()
+        && let Some(date) = date::write(now)
+    {
+        kept.fields.push(b"Date", date.as_bytes());
     }
     let mut lines = Vec::new();
     encode::response_head(&kept, kept.version, encode::Connection::Implied, &mut lines);

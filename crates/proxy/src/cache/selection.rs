@@ -6,6 +6,7 @@
 //! proxy alone. Under `http-conformance haproxy` a response is known by its own codings alone, as in HAProxy: a client that
 //! takes all of them may have it, and a request without the field takes any.
 
+use data_encoding::HEXLOWER;
 use std::collections::BTreeMap;
 use terse_compress::{accept, policy};
 use terse_message::{Conformance, Fields, Known, list};
@@ -107,8 +108,7 @@ impl Selector {
         } else {
             vec![0; 4]
         };
-        let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{:08x}{digits}", self.codings.unwrap_or(0))
+        format!("{:08x}{}", self.codings.unwrap_or(0), HEXLOWER.encode(&digest))
     }
 
     /// Bytes that it takes.

@@ -2,6 +2,7 @@
 //! certificate. On a connection without TLS there is no value, except for whether there is any TLS.
 
 use super::facts;
+use data_encoding::HEXUPPER;
 use std::sync::Arc;
 use terse_sample::argument::{Arg, Param, ParamKind, may};
 use terse_sample::{ArgList, Compiler, Converter, Env, Fetch, Needs, Octets, Type, Value};
@@ -379,7 +380,7 @@ pub(super) const HELLO: &[Fetch] = &[
     })
     .params(GREASE),
     Fetch::one("ssl_fc_cipherlist_hex", Type::Str, "The same in hexadecimal digits.", |args, env| {
-        list(args, &hello(env)?.ciphers).map(|list| text(list.iter().map(|byte| format!("{byte:02X}")).collect::<String>()))
+        list(args, &hello(env)?.ciphers).map(|list| text(HEXUPPER.encode(&list)))
     })
     .params(GREASE),
     Fetch::one("ssl_fc_cipherlist_str", Type::Str, "The same by OpenSSL's names.", |args, env| {

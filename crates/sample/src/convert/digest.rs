@@ -85,7 +85,7 @@ fn by_argument<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<V
 
 fn keyed<'a>(value: Value<'a>, args: &'a ArgList, env: &Env<'a>) -> Option<Value<'a>> {
     let key = match args.var(1) {
-        Some(slot) => base64::decode(&env.vars.get(slot)?.into_bytes()?, base64::STANDARD)?,
+        Some(slot) => base64::decode(&env.vars.get(slot)?.into_bytes()?, &base64::STANDARD)?,
         // An empty key is no argument, and a key all the same.
         None => Octets::from(args.str(1).unwrap_or_default()),
     };
@@ -139,7 +139,7 @@ fn check_name(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
 fn check_key(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>) -> Result<(), String> {
     check_name(args, compiler)?;
     if let Some(Arg::Str(key)) = args.get(1) {
-        let key = base64::decode(key, base64::STANDARD).ok_or("the key is neither in base 64 nor a variable")?;
+        let key = base64::decode(key, &base64::STANDARD).ok_or("the key is neither in base 64 nor a variable")?;
         args[1] = Arg::Str((*key).into());
     }
     Ok(())

@@ -7,13 +7,14 @@ use crate::env::Env;
 use crate::octets::{Buffer, Octets};
 use crate::registry::Converter;
 use crate::value::{Type, Value};
+use data_encoding::HEXUPPER;
 
 const CHUNKED: &[Param] = &[need(ParamKind::Str), may(ParamKind::Int), may(ParamKind::Int)];
 
 pub(crate) const CONVERTERS: &[Converter] = &[
     Converter::new("hex", Type::Bin, Type::Str, "The bytes in hexadecimal digits.", |value, _, _| {
         let mut out = Buffer::new();
-        value.into_bytes()?.iter().for_each(|&b| push_hex(b, &mut out));
+        push_hex(&value.into_bytes()?, &mut out);
         Some(Value::Str(Octets::from(out)))
     }),
     Converter::new("base2", Type::Bin, Type::Str, "The bytes in binary digits.", |value, _, _| {
@@ -105,15 +106,16 @@ fn hexadecimals<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<
         if i > 0 {
             out.extend_from_slice(separator);
         }
-        group.iter().for_each(|&b| push_hex(b, &mut out));
+        push_hex(group, &mut out);
     }
     Some(Value::Str(Octets::from(out)))
 }
 
-/// Appends a byte in two hexadecimal digits.
-pub(super) fn push_hex(b: u8, out: &mut Buffer) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    out.extend([DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]);
+/// Appends bytes in hexadecimal digits.
+pub(super) fn push_hex(bytes: &[u8], out: &mut Buffer) {
+    let from = out.len();
+    out.resize(from + HEXUPPER.encode_len(bytes.len()), 0);
+    HEXUPPER.encode_mut(bytes, &mut out[from..]);
 }
 
 fn check_decimals(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {

@@ -7,6 +7,7 @@ use crate::env::Env;
 use crate::octets::{Buffer, Octets};
 use crate::registry::Converter;
 use crate::value::{Type, Value};
+use terse_message::date;
 
 const FORMAT: &[Param] = &[need(ParamKind::Str), may(ParamKind::Int)];
 
@@ -28,8 +29,8 @@ pub(crate) const CONVERTERS: &[Converter] = &[
     Converter::new("http_date", Type::Int, Type::Str, "A time as fields of HTTP write it (RFC 9110 section 5.6.7).", http_date)
         .params(&[may(ParamKind::Int), may(ParamKind::Str)])
         .check(check_unit),
-    Converter::new("date", Type::Str, Type::Int, "The seconds since 1970 of a date of HTTP.", |value, _, _| {
-        parse(&value.into_octets()?).map(Value::Int)
+    Converter::new("date", Type::Str, Type::Int, "The seconds since 1970 of a date of HTTP.", |value, _, env| {
+        date::parse(&value.into_octets()?, env.world.now().seconds).map(Value::Int)
     }),
 ];
 
@@ -245,53 +246,9 @@ impl Stamp {
 fn http_date<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<Value<'a>> {
     let time = value.into_int()?.saturating_add(args.int(0).unwrap_or(0));
     let per_second = args.int(1).unwrap_or(1);
-    let fraction = if per_second > 1 { format!(".{}", time.rem_euclid(per_second)) } else { String::new() };
-    let text = written(time.div_euclid(per_second), &fraction);
-    Some(Value::Str(Octets::copy(text.as_bytes())))
-}
-
-/// The date of so many seconds since 1970, as fields of HTTP write it, with a fraction after the seconds.
-fn written(seconds: i64, fraction: &str) -> String {
-    let c = Civil::of(seconds);
-    format!(
-        "{}, {:02} {} {:04} {:02}:{:02}:{:02}{fraction} GMT",
-        &c.weekday_name()[..3],
-        c.day,
-        &c.month_name()[..3],
-        c.year,
-        c.hour,
-        c.minute,
-        c.second
-    )
-}
-
-/// The date of so many seconds since 1970, as fields of HTTP write it (RFC 9110 section 5.6.7).
-pub fn write(seconds: i64) -> String {
-    written(seconds, "")
-}
-
-/// A date in any of the three forms that recipients have to read by RFC 9110 section 5.6.7, as seconds since 1970.
-pub fn parse(text: &[u8]) -> Option<i64> {
-    let text = std::str::from_utf8(text).ok()?;
-    let words: Vec<&str> = text.split([' ', ',', '-']).filter(|w| !w.is_empty()).collect();
-    let (day, month, year, time) = match words.as_slice() {
-        // Sunday, 06-Nov-94 08:49:37 GMT and Sun, 06 Nov 1994 08:49:37 GMT
-        [_, day, month, year, time, "GMT"] => (day, month, year, time),
-        // Sun Nov  6 08:49:37 1994
-        [_, month, day, time, year] => (day, month, year, time),
-        _ => return None,
-    };
-    let month = 1 + MONTHS.iter().position(|name| name[..3] == **month)? as i64;
-    let day = day.parse().ok().filter(|day| (1..=31).contains(day))?;
-    let year = match (year.len(), year.parse::<i64>().ok()?) {
-        (2, year) => year + if year < 70 { 2000 } else { 1900 },
-        (_, year) if (0..=9999).contains(&year) => year,
-        _ => return None,
-    };
-    let mut parts = time.split(':').map(|part| part.parse::<i64>().ok().filter(|n| (0..=60).contains(n)));
-    let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
-    if hour > 23 || minute > 59 || parts.next().is_some() {
-        return None;
+    let mut text = date::write(time.div_euclid(per_second))?;
+    if per_second > 1 {
+        text.insert_str(text.len() - " GMT".len(), &format!(".{}", time.rem_euclid(per_second)));
     }
-    Some(days_to(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second)
+    Some(Value::Str(Octets::copy(text.as_bytes())))
 }

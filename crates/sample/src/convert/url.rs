@@ -23,7 +23,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
                 out.push(b);
             } else {
                 out.push(b'%');
-                push_hex(b, &mut out);
+                push_hex(&[b], &mut out);
             }
         }
         Some(Value::Str(Octets::from(out)))

@@ -36,7 +36,7 @@ fn credentials(field: &[u8]) -> Option<(&[u8], &[u8])> {
 
 fn basic<'a>(env: &Env<'a>) -> Option<(Value<'a>, Value<'a>)> {
     let (scheme, rest) = credentials(env.request?.credentials()?)?;
-    let text = base64::decode(rest, base64::STANDARD).filter(|_| scheme.eq_ignore_ascii_case(b"basic"))?;
+    let text = base64::decode(rest, &base64::STANDARD).filter(|_| scheme.eq_ignore_ascii_case(b"basic"))?;
     let colon = memchr::memchr(b':', &text)?;
     Some((Value::Str(Octets::copy(&text[..colon])), Value::Str(Octets::copy(&text[colon + 1..]))))
 }

@@ -8,6 +8,7 @@ use crate::octets::Octets;
 use crate::registry::Fetch;
 use crate::value::{Type, Value};
 use crate::vars::{VarScope, VarSlot};
+use data_encoding::HEXUPPER;
 
 /// HAProxy's limit of arguments.
 const NAMES: &[Param] = &{
@@ -72,7 +73,7 @@ fn write_value(value: Value<'_>, out: &mut Vec<u8>) {
         Value::Bool(false) => out.extend_from_slice(b"false"),
         Value::Int(n) => cast::write_decimal(n, out),
         Value::Addr(address) => out.extend_from_slice(address.to_string().as_bytes()),
-        Value::Bin(bytes) => bytes.iter().for_each(|byte| out.extend_from_slice(format!("{byte:02X}").as_bytes())),
+        Value::Bin(bytes) => out.extend_from_slice(HEXUPPER.encode(&bytes).as_bytes()),
         Value::Str(text) | Value::Method(text) => {
             out.push(b'"');
             for &byte in text.iter() {

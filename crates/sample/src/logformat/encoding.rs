@@ -6,6 +6,7 @@
 
 use crate::cast;
 use crate::value::{Type, Value};
+use data_encoding::HEXUPPER;
 
 /// Encoding of values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -172,8 +173,7 @@ fn cbor_bytes(kind: u8, bytes: &[u8], out: &mut Vec<u8>) {
 
 /// Bytes in hexadecimal digits.
 pub(super) fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    for b in bytes {
-        out.extend([DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]);
-    }
+    let from = out.len();
+    out.resize(from + HEXUPPER.encode_len(bytes.len()), 0);
+    HEXUPPER.encode_mut(bytes, &mut out[from..]);
 }

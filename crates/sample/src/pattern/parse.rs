@@ -5,6 +5,7 @@ use super::network::Network;
 use super::numbers::Range;
 use crate::argument::mask4;
 use crate::regexp::{self, Regexp};
+use data_encoding::HEXLOWER_PERMISSIVE;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// A pattern, compiled.
@@ -90,10 +91,5 @@ fn wrong(text: &[u8], expected: &str) -> String {
 
 /// Bytes from hexadecimal digits.
 pub(crate) fn hex(text: &[u8]) -> Option<Vec<u8>> {
-    let digit = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);
-    let pairs = text.chunks(2).map(|pair| match pair {
-        [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
-        _ => None,
-    });
-    pairs.collect()
+    HEXLOWER_PERMISSIVE.decode(text).ok()
 }
