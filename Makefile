@@ -14,7 +14,7 @@ ifeq ($(shell uname -m),aarch64)
 export JEMALLOC_SYS_WITH_LG_PAGE ?= 16
 endif
 
-.PHONY: help build release dist deb image demo test bench frontier hostile soak svn-experiment configs conformance fuzz docs tls-scan page package-test image-test reloads real-programs
+.PHONY: help build release dist deb image demo test bench frontier hostile soak svn-experiment configs conformance fuzz miri docs tls-scan page package-test image-test reloads real-programs
 
 help:
 	@echo "make build          builds the program: $(TARGET)/release/terse"
@@ -37,6 +37,7 @@ help:
 	@echo "make reloads        50 reloads under 500 connections of HTTP/2"
 	@echo "make docs           writes docs/reference.md and docs/support.md from the program's tables"
 	@echo "make fuzz           each fuzz target for SECONDS=10"
+	@echo "make miri          interprets tests of message and deflate under Miri (a nightly toolchain)"
 
 # What the compiler needs beside gcc.
 .PHONY: system
@@ -99,6 +100,7 @@ test: system
 		echo "  haproxy-auth-request's own tests: neither they nor VTest are part of this repository (TERSE_AUTH_REQUEST and VTEST name them)"
 	@test -n "$$TERSE_LUA_CORS" || echo "  haproxy-lua-cors' own tests: they are not part of this repository (TERSE_LUA_CORS names the folder)"
 	@echo "  make bench: fourteen minutes on a machine that does nothing else"
+	@echo "  make miri: some minutes of an interpreter, which takes a nightly toolchain"
 	@echo "  make frontier: ten minutes on a machine that does nothing else; bodies come from npm"
 	@echo "  make hostile: nine minutes on a machine that does nothing else"
 	@echo "  make soak: eleven minutes; twenty seconds of it, without haproxy, are among the tests"
@@ -115,6 +117,9 @@ bench: lab
 	@scripts/libterse_z >/dev/null
 	@test -n "$$TERSE" || $(MAKE) --no-print-directory release
 	@TERSE="$${TERSE:-$(TARGET)/profiled/terse}" $(LAB) bench $(ARGS)
+
+miri:
+	@scripts/miri $(TARGET)/miri || { test $$? = 3 && echo "Left out: there is no nightly toolchain with Miri and rust-src"; }
 
 frontier: lab
 	@scripts/packages npm:npm cmake:cmake nasm:nasm autoreconf:autoconf automake:automake libtoolize:libtool
