@@ -46,8 +46,9 @@ pub enum Decision {
 pub async fn request(client: &mut Client<'_>, stream: &mut Stream, tcp: &TcpRules, looks: Needs) -> Decision {
     let session = stream.facts.session.clone();
     let sniffs = session.frontend().mode == Mode::Tcp && looks.has(Needs::REQUEST);
-    if stream.facts.version.is_none() && looks.has_any(BYTES) && client.bytes().is_empty() && client.has_ended() {
-        // Clients that speak first have often spoken by now.
+    let may_wait = looks.has_any(BYTES) || sniffs || tcp.inspect_delay.is_some();
+    if stream.facts.version.is_none() && may_wait && client.bytes().is_empty() && client.has_ended() {
+        // Clients that speak first have often spoken by now, and rules that count would count twice.
         client.more_patiently(&session.worker.pools).await;
     }
     let (mut at, mut delay) = (Cursor::default(), Delay::new(tcp.inspect_delay));

@@ -232,6 +232,28 @@ fn without_a_delay_rules_see_what_has_come_with_the_connection() {
     terse.end();
 }
 
+/// Rules that count have counted once, whatever the condition behind them looks at.
+#[test]
+fn what_has_come_with_the_connection_is_judged_once() {
+    let (once, often) = (echo("1"), echo("n"));
+    for condition in ["HTTP", "{ path /x }", "{ method GET }", "{ hdr(host) a }", "{ req.len ge 28 }"] {
+        let terse = tcp(
+            &format!(
+                "stick-table type ip size 9 store gpc0\ntcp-request inspect-delay 15s\ntcp-request content track-sc0 src\n\
+                 tcp-request content sc-inc-gpc0(0)\ntcp-request content accept if {condition}\n\
+                 use_backend once if {{ sc0_get_gpc0 eq 1 }}\ndefault_backend often"
+            ),
+            &(backend("once", &once) + &backend("often", &often)),
+        );
+        terse.signal(Signal::STOP);
+        let mut client = terse.client();
+        client.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+        terse.signal(Signal::CONT);
+        assert_eq!(take(&mut client, 2), "1G", "{condition}");
+        terse.end();
+    }
+}
+
 #[test]
 fn a_hello_that_breaks_off_is_all_there_is() {
     let (shop, other) = (echo("shop"), echo("other"));
