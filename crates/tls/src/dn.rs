@@ -65,12 +65,11 @@ impl<'a> Dn<'a> {
         raw::dn_rfc2253(self.0).filter(|text| !text.is_empty())
     }
 
-    /// A single entry: the `number`th of those called so, from 1; from the end where it is negative.
+    /// A single entry: the `number`th of those called so, from 1; from the end where it is negative. There is none at 0.
     pub fn entry(self, called: &str, number: i64) -> Option<Vec<u8>> {
         let entries: Vec<_> = self.0.entries().filter(|entry| is_called(entry, called)).collect();
         let at = match number {
-            0 | 1 => 0,
-            2.. => usize::try_from(number - 1).ok()?,
+            0.. => usize::try_from(number - 1).ok()?,
             _ => entries.len().checked_sub(usize::try_from(number.checked_neg()?).ok()?)?,
         };
         value(entries.get(at)?).map(<[u8]>::to_vec)

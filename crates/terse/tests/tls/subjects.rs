@@ -63,6 +63,8 @@ fn entries_are_found_as_by_haproxy() {
         ("(CN)", "mallory"),
         ("(cn)", "mallory"),
         ("(Cn,1)", "mallory"),
+        ("(CN,0)", ""),
+        ("(ou,0)", ""),
         ("(cn,1,rfc2253)", "mallory"),
         ("(ou)", "Dev"),
         ("(Ou,2)", "Ops"),
