@@ -43,6 +43,10 @@ pub(crate) const CONVERTERS: &[Converter] = &[
 
 const CONNECT: u8 = 1;
 const CONNACK: u8 = 2;
+const PUBLISH: u8 = 3;
+const PUBREL: u8 = 6;
+const SUBSCRIBE: u8 = 8;
+const UNSUBSCRIBE: u8 = 10;
 
 /// Encoding of a property's value.
 #[derive(Clone, Copy, Debug)]
@@ -148,17 +152,21 @@ impl Packet {
     fn parse(text: &[u8]) -> Result<Packet, Broken> {
         let &[first, _, ..] = text else { return Err(Broken::Unfinished) };
         let kind = first >> 4;
+        // Of PUBLISH alone all flags may be there (OASIS MQTT 5.0 section 2.1.3).
+        let flags = if matches!(kind, PUBREL | SUBSCRIBE | UNSUBSCRIBE) { 2 } else { 0 };
+        if kind == 0 || kind != PUBLISH && first & 0xf != flags {
+            return Err(Broken::Invalid);
+        }
         let mut reader = Reader { text, at: 1, end: text.len() };
         let Some(length) = reader.varint() else {
             let is_cut = reader.at == text.len() && reader.at <= LENGTH_BYTES;
             return Err(if is_cut { Broken::Unfinished } else { Broken::Invalid });
         };
-        // No further byte makes it one of the two; the flags of both are 0.
-        if !matches!(first, 0x10 | 0x20) {
-            return Err(Broken::Invalid);
-        }
         if text.len() - reader.at < length {
             return Err(Broken::Unfinished);
+        }
+        if !matches!(kind, CONNECT | CONNACK) {
+            return Err(Broken::Invalid);
         }
         // The bytes after it are another packet's.
         reader.end = reader.at + length;
@@ -388,7 +396,12 @@ mod tests {
             ("10 80 80 80 80", "mqtt_is_valid", Some("0")),
             ("c0 80", "mqtt_is_valid", None),
             ("12 1f", "mqtt_is_valid", Some("0")),
-            ("c0 7f", "mqtt_is_valid", Some("0")),
+            ("c0 7f", "mqtt_is_valid", None),
+            ("c3 a4", "mqtt_is_valid", Some("0")),
+            ("3f 05", "mqtt_is_valid", None),
+            ("62 05", "mqtt_is_valid", None),
+            ("60 05", "mqtt_is_valid", Some("0")),
+            ("00 05", "mqtt_is_valid", Some("0")),
         ] {
             let packet = packet.replace(' ', "");
             assert_eq!(bench.eval(&format!("bin({packet}),{expression}")).as_deref(), expected, "{packet} {expression}");
