@@ -140,7 +140,7 @@ fn aim(call: &Call<'_>, server: &Server, target: Target, ip: &str, port: &str) -
     }
     let ip: Option<IpAddr> = match ip {
         "" => None,
-        ip => Some(ip.parse().map_err(|_| Message::error(format!("invalid addr '{ip}'")))?),
+        ip => Some(literal(ip).ok_or_else(|| Message::error(format!("invalid addr '{ip}'")))?),
     };
     let port: Option<u16> = match (call.arg(3), port) {
         ("" | "port", "") => None,
@@ -224,6 +224,11 @@ fn set_health(backend: &Backend, server: &Arc<Server>, word: &str) -> Outcome {
     Ok(Answer::Done)
 }
 
+/// An address; brackets around it, as in a file, are no part of it.
+fn literal(text: &str) -> Option<IpAddr> {
+    text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text).parse().ok()
+}
+
 /// `<ip> [port [+|-]<port>]`
 fn set_address(backend: &Backend, server: &Arc<Server>, args: &[Word], by: &str) -> Outcome {
     if server.address().destination().is_none() {
@@ -234,7 +239,7 @@ fn set_address(backend: &Backend, server: &Arc<Server>, args: &[Word], by: &str)
         [ip, word, port] if word == "port" => (ip, Some(port)),
         _ => return Err(Message::error("set server <b>/<s> addr requires an address and optionally a port.")),
     };
-    let ip: IpAddr = ip.parse().map_err(|_| Message::error(format!("Invalid addr '{ip}'")))?;
+    let ip = literal(ip).ok_or_else(|| Message::error(format!("Invalid addr '{ip}'")))?;
     let port = match port {
         None => None,
         Some(port) => match Port::parse(port) {
@@ -362,7 +367,7 @@ mod tests {
         for command in [
             "check-addr 127.0.0.2 port 9",
             "check-port 10",
-            "agent-addr ::1 port 11",
+            "agent-addr [::1] port 11",
             "agent-send hello",
             "agent-port 12",
             "agent down",
@@ -401,6 +406,8 @@ mod tests {
                 "IP changed from '127.0.0.2' to '::1', port changed from '9' to '1' by 'stats socket command'",
             ),
             ("be/a addr foo", "Invalid addr 'foo'"),
+            ("be/a addr [::1", "Invalid addr '[::1'"),
+            ("be/a addr [::1]:80", "Invalid addr '[::1]:80'"),
             ("be/a addr", "set server <b>/<s> addr requires an address and optionally a port."),
             ("be/a addr ::1 port", "set server <b>/<s> addr requires an address and optionally a port."),
             ("be/a addr ::1 port 0", "provided port is not valid"),
@@ -419,7 +426,7 @@ mod tests {
                 "be/b addr 127.0.0.3 port 5",
                 "IP changed from '0.0.0.0' to '127.0.0.3', port changed from '-5' to '5' by 'stats socket command'",
             ),
-            ("be/a addr ::1", "IP changed from '127.0.0.1' to '::1' by 'stats socket command'"),
+            ("be/a addr [::1]", "IP changed from '127.0.0.1' to '::1' by 'stats socket command'"),
         ] {
             assert_eq!(talk.says(&format!("set server {words}")), format!("{said}\n\n"), "{words}");
         }
