@@ -60,7 +60,7 @@ pub(super) const ALIASES: &[Alias] = &[
         facts(env)?.server_local.map(|address| Value::Int(address.port().into())).or_else(over_unix)
     })
     .digits(4),
-    Alias::number("ST", "The status that the client was sent; -1 when it was sent none.", stream::status),
+    Alias::number("ST", "The status that the client was sent; -1 when it was sent none, 0 in mode tcp.", stream::status),
     Alias::number("B", "Bytes that the client was sent; '+' before them when more may follow ('option logasap').", |env| {
         let facts = facts(env)?;
         Some(still(facts, count(facts.figures.bytes_out.get())))

@@ -3,7 +3,7 @@
 use super::proxy::count;
 use super::{checked, facts};
 use crate::exchange::SharedConnection;
-use crate::facts::Decoding;
+use crate::facts::{Decoding, Facts};
 use crate::settings::Mode;
 use terse_compress::decode::counters::Outcome;
 use terse_message::{Version, Who};
@@ -218,15 +218,21 @@ fn decoding(env: &Env<'_>) -> Option<Decoding> {
     Some(facts(env)?.figures.decoding.get())
 }
 
-/// The status that the client was sent, or is about to be; -1 when it was sent none.
+/// The status that the client was sent, or is about to be; -1 when it was sent none, and 0 where there is no HTTP.
 pub(super) fn status<'a>(env: &Env<'a>) -> Option<Value<'a>> {
     let facts = facts(env)?;
     Some(Value::Int(match (facts.answering.get(), facts.status) {
-        (0, 0) if facts.is_unborn => 0,
+        (0, 0) if facts.is_unborn || carries_bytes(facts) => 0,
         (0, 0) => env.response.map_or(-1, |response| response.status.into()),
         (0, sent) => sent.into(),
         (answering, _) => answering.into(),
     }))
+}
+
+/// Whether nothing reads the stream's bytes as a request.
+fn carries_bytes(facts: &Facts) -> bool {
+    let frontend = facts.frontend();
+    facts.version.is_none() && frontend.mode == Mode::Tcp && !frontend.looks.has(Needs::REQUEST)
 }
 
 /// Two letters: the side that ended the stream, and the phase.

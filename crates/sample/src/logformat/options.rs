@@ -115,8 +115,8 @@ impl Options {
             if !std::mem::take(&mut first) {
                 out.push(b' ');
             }
-            // An element of a list is never empty.
-            Options { mandatory: true, ..self }.write_text(value, out);
+            // An element that is not there takes a place of the list all the same.
+            Options { mandatory: value.is_none(), ..self }.write_text(value, out);
         });
     }
 

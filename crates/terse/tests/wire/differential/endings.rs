@@ -6,7 +6,7 @@ use super::stories::{Story, compare, story};
 const SAYS: &str = " log-format \"%b/%s %TR/%Tw/%Tc/%Tr/%Ta %ST %B %ac/%fc/%bc/%sc/%rc %sq/%bq %tsc %CC %CS %{+Q}r\"\n";
 
 /// The same for streams of bytes.
-const SAYS_OF_BYTES: &str = " mode tcp\n log-format \"%b/%s %Tw/%Tc/%Tt %B %ac/%fc/%bc/%sc/%rc %sq/%bq %ts\"\n";
+const SAYS_OF_BYTES: &str = " mode tcp\n log-format \"%b/%s %Tw/%Tc/%Tt %B %ac/%fc/%bc/%sc/%rc %sq/%bq %ts %ST\"\n";
 
 fn http(lines: &str, acts: &'static [&'static str]) -> Story {
     story(format!("{SAYS} {lines}"), acts)

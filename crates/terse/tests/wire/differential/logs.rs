@@ -80,6 +80,7 @@ fn flags_of_aliases_and_captures() {
             "GET /a]b\\c?d=]\\e | Cookie: SRV=a\\]",
             "GET http://a/]?\\ | Host: a",
             "GET /404",
+            "GET /x | User-Agent:",
         ],
         allowed: &[],
     };
