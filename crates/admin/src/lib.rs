@@ -25,6 +25,7 @@ mod command;
 mod commands;
 mod console;
 mod context;
+mod dictionaries;
 mod figures;
 mod halves;
 mod help;

@@ -4,6 +4,7 @@
 //! serves nothing but statistics is left out, so that a look at the figures does not change them.
 
 use crate::context::Context;
+use crate::dictionaries::OfAll;
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -23,6 +24,9 @@ pub(crate) struct Savings {
     /// Reasons that occurred, the heaviest first.
     pub(crate) reasons: Vec<OfReason>,
     pub(crate) memory: Vec<OfMemory>,
+    /// Dictionaries; nothing where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) dictionaries: Option<OfAll>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) queue: Option<OfQueue>,
     /// Whether it covers the whole process.
@@ -147,6 +151,7 @@ impl Savings {
             codings,
             reasons: reasons(&sum),
             memory: memories.iter().map(|(name, memory)| of_memory(name, memory)).collect(),
+            dictionaries: scope.is_none().then(|| OfAll::of(plan, &sum)).flatten(),
             queue: context.queue.as_deref().filter(|_| scope.is_none()).map(of_queue),
             is_whole: scope.is_none(),
         }

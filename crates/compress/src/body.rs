@@ -34,6 +34,7 @@ use crate::budget::Budget;
 use crate::coder::{Coder, CoderFault, Engine, Flush, Keep, Pool};
 use crate::coding::Level;
 use crate::collected::Collected;
+use crate::dictionary::Trial;
 use crate::engine::EngineId;
 use crate::memory::{Recall, Remembrance};
 use crate::offload::{Finished, Job, Kind, Progress, Queue, TURN_BYTES, Work};
@@ -146,6 +147,8 @@ pub struct Compressor {
     slot: Option<Slot>,
     /// What the body is coded with, where its coding needs one.
     dictionary: Option<Arc<Dictionary>>,
+    /// What its form with that is compared with.
+    trial: Option<Trial>,
 }
 
 enum State {
@@ -188,7 +191,8 @@ impl Compressor {
         let state = match fits {
             true => State::Collecting(Collected::Own(Vec::new())),
             false => {
-                State::Streaming(coder_of(engine, plan.level, dictionary.as_ref(), Length::of_stream(known_bytes), &place.pool))
+                let dictionary = dictionary.as_ref().map(|dictionary| (dictionary, None));
+                State::Streaming(coder_of(engine, plan.level, dictionary, Length::of_stream(known_bytes), &place.pool))
             }
         };
         let known_bytes = known_bytes.and_then(|bytes| usize::try_from(bytes).ok());
@@ -212,6 +216,7 @@ impl Compressor {
             slots: None,
             slot: None,
             dictionary,
+            trial: None,
         }
     }
 
@@ -219,6 +224,11 @@ impl Compressor {
     /// piece to the next. To be called before anything is fed.
     pub fn within(&mut self, slots: Rc<Slots>, slot: Option<Slot>) {
         (self.slots, self.slot) = (Some(slots), slot);
+    }
+
+    /// Has the form of a whole body compared with its ordinary one, so that later answers know. To be called before anything is fed.
+    pub fn compare(&mut self, trial: Option<Trial>) {
+        self.trial = trial;
     }
 
     /// Prefers an engine for the whole body: that of [`crate::Effective::engine`].
@@ -639,7 +649,8 @@ impl Compressor {
         let (coder, mut out) = work.into_parts();
         self.bytes_out += out.len() as u64;
         // A body that an engine has failed at may have become a stream on its way: it is the form of the whole all the same.
-        if let Some(memory) = self.memory.as_mut().filter(|_| last) {
+        let is_kept = last && !self.is_not_worth();
+        if let Some(memory) = self.memory.as_mut().filter(|_| is_kept) {
             memory.keep(self.plan, self.spent_ns, &out);
         }
         if self.output.is_empty() {

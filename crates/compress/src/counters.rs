@@ -1,6 +1,7 @@
 //! Counters of a proxy's compression, for the statistics, written by many threads.
 
 use crate::coding::{CODINGS, Coding};
+use crate::dictionary::Figures;
 use crate::memory::Recall;
 use crate::policy::Layer;
 use crate::reason::Reason;
@@ -25,6 +26,7 @@ pub struct Counters {
     /// Counters that few proxies use: made at the first use, so that thousands of idle ones take no room.
     codings: OnceLock<Box<[CodingCounters; CODINGS.len()]>>,
     passed_bytes: OnceLock<Box<[AtomicU64; Reason::ALL.len()]>>,
+    dictionaries: OnceLock<Box<Figures>>,
 }
 
 /// Counters of a coding.
@@ -56,6 +58,7 @@ impl Default for Counters {
             hops: [const { AtomicU64::new(0) }; Layer::ALL.len()],
             codings: OnceLock::new(),
             passed_bytes: OnceLock::new(),
+            dictionaries: OnceLock::new(),
         }
     }
 }
@@ -113,6 +116,16 @@ impl Counters {
         self.recalled[recall as usize].load(Relaxed)
     }
 
+    /// The counters of clients' dictionaries, to count in.
+    pub fn dictionaries(&self) -> &Figures {
+        self.dictionaries.get_or_init(Box::default)
+    }
+
+    /// The same to read; nothing where none was ever asked about.
+    pub fn of_dictionaries(&self) -> Option<&Figures> {
+        self.dictionaries.get().map(|figures| &**figures)
+    }
+
     /// Counts the layer that compressed a response on the proxy's hop: a frontend's is that to clients, a backend's that to
     /// servers.
     pub fn count_hop(&self, layer: Layer) {
@@ -132,17 +145,25 @@ impl Counters {
         if other.passed_bytes.get().is_some() {
             self.passed_bytes.get_or_init(|| Box::new([const { AtomicU64::new(0) }; Reason::ALL.len()]));
         }
+        if other.dictionaries.get().is_some() {
+            self.dictionaries();
+        }
         let all = self.all().zip(other.all());
         let codings = self.of_codings().zip(other.of_codings());
         let bytes = self.of_reasons().zip(other.of_reasons());
-        for (sum, part) in all.chain(codings).chain(bytes) {
+        let dictionaries = self.of_usages().zip(other.of_usages());
+        for (sum, part) in all.chain(codings).chain(bytes).chain(dictionaries) {
             sum.fetch_add(part.load(Relaxed), Relaxed);
         }
     }
 
     /// Sets all to 0.
     pub fn clear(&self) {
-        self.all().chain(self.of_codings()).chain(self.of_reasons()).for_each(|number| number.store(0, Relaxed));
+        self.all()
+            .chain(self.of_codings())
+            .chain(self.of_reasons())
+            .chain(self.of_usages())
+            .for_each(|number| number.store(0, Relaxed));
     }
 
     fn of_codings(&self) -> impl Iterator<Item = &AtomicU64> {
@@ -151,6 +172,10 @@ impl Counters {
 
     fn of_reasons(&self) -> impl Iterator<Item = &AtomicU64> {
         self.passed_bytes.get().into_iter().flat_map(|bytes| bytes.iter())
+    }
+
+    fn of_usages(&self) -> impl Iterator<Item = &AtomicU64> {
+        self.dictionaries.get().into_iter().flat_map(|figures| figures.all())
     }
 
     fn all(&self) -> impl Iterator<Item = &AtomicU64> {
@@ -198,6 +223,7 @@ impl Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dictionary::Usage;
 
     #[test]
     fn a_rate_is_that_of_the_last_second() {
@@ -227,6 +253,7 @@ mod tests {
         part.count_compressed(Coding::Zstd, 10, 3);
         part.count_passed(Reason::Head);
         part.count_passed_bytes(Reason::Status, 50);
+        part.dictionaries().count(Usage::Used);
         sum.add(&part);
         sum.add(&part);
         sum.add(&Counters::default());
@@ -234,8 +261,10 @@ mod tests {
         assert_eq!((sum.passed_bytes(Reason::Status), sum.passed_bytes(Reason::Head)), (100, 0));
         assert_eq!((sum.compressed.load(Relaxed), sum.bytes_in.load(Relaxed), sum.bytes_out.load(Relaxed)), (2, 20, 6));
         assert_eq!(sum.passed(Reason::Head), 2);
+        assert_eq!(sum.of_dictionaries().unwrap().of(Usage::Used), 2);
         sum.clear();
         assert_eq!((sum.bytes_in.load(Relaxed), sum.passed(Reason::Head)), (0, 0));
         assert_eq!((sum.of_coding(Coding::Zstd), sum.passed_bytes(Reason::Status)), ([0; 3], 0));
+        assert_eq!(sum.of_dictionaries().unwrap().offered(), 0);
     }
 }

@@ -13,11 +13,15 @@
 //!
 //! [`Offer`]: crate::policy::Offer
 
+mod figures;
 mod keywords;
 mod offered;
+mod worth;
 
+pub use figures::{Figures, Held};
 pub use keywords::KEYWORDS;
 pub use offered::{Offered, hide, read};
+pub use worth::Trial;
 
 use crate::named::named;
 use crate::settings::Compression;
@@ -77,6 +81,8 @@ named! {
         Partial = "partial",
         /// The answer is not compressed at all: [`crate::Reason`] says why.
         NotCoded = "not-coded",
+        /// An earlier answer of the same was not below nine tenths of its ordinary form.
+        NotWorth = "not-worth",
         /// It would take a level for which there is no time now.
         Level = "level",
         /// The limit of memory is reached.

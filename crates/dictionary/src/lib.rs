@@ -14,10 +14,12 @@
 pub mod field;
 mod hash;
 mod index;
+mod notes;
 pub mod pattern;
 
 pub use hash::Hash;
 pub use index::{Full, Index, Limits, Origin};
+pub use notes::Notes;
 pub use pattern::Pattern;
 
 use std::sync::Arc;
@@ -45,6 +47,10 @@ pub struct Dictionary {
     pub path: Box<str>,
     /// What it has done.
     pub counters: Counters,
+    /// What it was no help for.
+    pub notes: Notes,
+    /// When it was taken in, in seconds since 1970; 0 until somebody with a clock says so.
+    pub since_s: AtomicU64,
     bytes: Arc<[u8]>,
     hash: Hash,
 }
@@ -60,7 +66,9 @@ pub struct Counters {
     pub offered: AtomicU64,
     /// Answers that refer to it.
     pub used: AtomicU64,
-    /// Bytes of those before they were coded, and behind that.
+    /// Answers that did not refer to it, because that was no help before.
+    pub not_worth: AtomicU64,
+    /// Bytes of answers that refer to it before they were coded, and behind that.
     pub bytes: [AtomicU64; 2],
 }
 
@@ -74,7 +82,7 @@ impl Counters {
 
     /// Sets all to 0.
     pub fn clear(&self) {
-        let all = [&self.announced, &self.fetched, &self.offered, &self.used, &self.bytes[0], &self.bytes[1]];
+        let all = [&self.announced, &self.fetched, &self.offered, &self.used, &self.not_worth, &self.bytes[0], &self.bytes[1]];
         all.into_iter().for_each(|number| number.store(0, Relaxed));
     }
 }
@@ -84,7 +92,16 @@ impl Dictionary {
     pub fn new(name: Arc<str>, use_as: field::UseAs, prefix: &str, bytes: Vec<u8>) -> Dictionary {
         let hash = Hash::of(&bytes);
         let path = format!("{prefix}{}", hash.hex()).into();
-        Dictionary { name, use_as, path, counters: Counters::default(), bytes: bytes.into(), hash }
+        Dictionary {
+            name,
+            use_as,
+            path,
+            counters: Counters::default(),
+            notes: Notes::default(),
+            since_s: AtomicU64::new(0),
+            bytes: bytes.into(),
+            hash,
+        }
     }
 
     /// The bytes.

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use terse_balance::{CookieFound, CookieSent, Server};
 use terse_compress::decode::counters::Outcome;
-use terse_compress::dictionary::Usage;
+use terse_compress::dictionary::{Trial, Usage};
 use terse_compress::{Coding, Layer, Link, Reason};
 use terse_dictionary::Dictionary;
 use terse_message::{Abort, Malformed, Persistence, Version};
@@ -91,6 +91,8 @@ pub struct Facts {
     pub dictionary: Option<Usage>,
     /// The dictionary that it refers to.
     pub used_dictionary: Option<Arc<Dictionary>>,
+    /// What the answer is compared with, to know whether that was worth it.
+    pub trial: Option<Trial>,
     /// How it was compressed.
     pub coding: Option<Coding>,
     /// The layer that compresses the response on its way from the server, and on its way to the client.
@@ -250,6 +252,7 @@ impl Facts {
             compression: None,
             dictionary: None,
             used_dictionary: None,
+            trial: None,
             coding: None,
             hops: (None, None),
             request_captures: Slots::default(),

@@ -68,9 +68,26 @@ pub(crate) struct Summary {
     pub(crate) codings: Vec<Coding>,
     pub(crate) reasons: Vec<Reason>,
     pub(crate) memory: Vec<Memory>,
+    pub(crate) dictionaries: Option<Box<Dictionaries>>,
     pub(crate) advice: Vec<Advice>,
     #[serde(deserialize_with = "clean")]
     pub(crate) rights: String,
+}
+
+/// Dictionaries of the process.
+#[derive(Clone, Copy, Default, Deserialize, Debug)]
+#[serde(default)]
+pub(crate) struct Dictionaries {
+    pub(crate) count: u64,
+    pub(crate) held: u64,
+    pub(crate) oldest_s: u64,
+    pub(crate) offered: u64,
+    pub(crate) used: u64,
+    pub(crate) not_worth: u64,
+    #[serde(rename = "in")]
+    pub(crate) bytes_in: u64,
+    #[serde(rename = "out")]
+    pub(crate) bytes_out: u64,
 }
 
 #[derive(Clone, Copy, Default, Deserialize, Debug)]
@@ -354,6 +371,7 @@ pub(crate) mod tests {
         "codings":[{"name":"zstd","answers":30,"in":1900000,"out":340000,"coder_us":100000}],
         "reasons":[{"name":"type-not-listed","group":"configuration","answers":72,"bytes":7900000}],
         "memory":[{"name":"common","limit":67108864,"bytes":113000,"bodies":3,"hits":42,"misses":12,"evicted":0}],
+        "dictionaries":{"count":2,"held":640000,"oldest_s":60,"offered":9,"used":7,"not_worth":1,"in":1900000,"out":34000},
         "advice":[{"text":"7.90 MB of application/wasm went as they were","line":"compression type application/wasm"}],"rights":"change","new":[1]}"#;
 
     pub(crate) fn servers() -> Vec<Server> {

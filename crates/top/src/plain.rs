@@ -28,6 +28,9 @@ pub(crate) fn text(seen: &Seen) -> String {
     for memory in &summary.memory {
         let _ = writeln!(out, "memory   {}", remembered(memory));
     }
+    if let Some(all) = &summary.dictionaries {
+        let _ = writeln!(out, "dictionaries {}", dictionaries(all));
+    }
     if !servers.is_empty() {
         let _ = writeln!(out, "{}", row(&HEADS.map(str::to_owned)).trim_end());
     }
@@ -76,6 +79,21 @@ pub(crate) fn remembered(memory: &crate::api::Memory) -> String {
     )
 }
 
+/// Dictionaries of the process.
+pub(crate) fn dictionaries(all: &crate::api::Dictionaries) -> String {
+    format!(
+        "{}: {}, oldest {}, offered {}, used {}: {} -> {}, not worth {}",
+        all.count,
+        bytes(all.held),
+        age(all.oldest_s),
+        all.offered,
+        all.used,
+        bytes(all.bytes_in),
+        bytes(all.bytes_out),
+        all.not_worth
+    )
+}
+
 /// Columns of servers.
 pub(crate) const HEADS: [&str; 8] = ["server", "state", "since", "check", "sessions", "queue", "out", "weight"];
 
@@ -119,6 +137,7 @@ mod tests {
             "why not  type-not-listed 72 (7.90 MB)\n",
             "zstd     30 answers, 1.90 MB -> 340 kB, 100 ms in coders\n",
             "memory   common: 113 kB of 67.1 MB, 3 bodies, hits 42 of 54\n",
+            "dictionaries 2: 640 kB, oldest 1 min, offered 9, used 7: 1.90 MB -> 34.0 kB, not worth 1\n",
             "app/one                  UP         4 min      L4CON 0 ms             82      0   7.20 MB      1\n",
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");

@@ -50,6 +50,7 @@ fn head(state: &State) -> Vec<Line<'_>> {
         lines.push(Line::raw(codings.join(" | ")));
     }
     lines.extend(summary.memory.first().map(|memory| Line::raw(format!("memory {}", plain::remembered(memory)))));
+    lines.extend(summary.dictionaries.as_ref().map(|all| Line::raw(format!("dictionaries {}", plain::dictionaries(all)))));
     lines.push(Line::raw(""));
     lines
 }

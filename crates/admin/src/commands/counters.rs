@@ -51,6 +51,7 @@ fn clear_all(call: &Call<'_>) {
     let plan = &call.context.plan;
     plan.backends.spliced_out.store(0, Relaxed);
     plan.types.clear();
+    plan.dictionaries.all().for_each(|dictionary| dictionary.counters.clear());
     plan.frontends.iter().for_each(|front| front.tally.clear());
     plan.binds.iter().filter_map(|bind| bind.tally.as_deref()).for_each(Tally::clear);
     plan.binds.iter().filter_map(|bind| bind.tls.as_deref()).for_each(|acceptor| acceptor.counts().clear());

@@ -5,6 +5,7 @@
 
 use super::text::{Number, Sample};
 use crate::context::Context;
+use crate::dictionaries::OfProxy;
 use crate::halves::{self, Half};
 use crate::savings::memories;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ pub(super) struct Proxy {
     /// Configured codings.
     codings: Vec<Coding>,
     counters: Counters,
+    dictionaries: Option<OfProxy>,
 }
 
 /// Proxies that have samples.
@@ -48,7 +50,8 @@ pub(super) fn proxies(context: &Context) -> Vec<Proxy> {
         let codings = compression.as_deref().map(|lines| lines.response.algorithms.clone()).unwrap_or_default();
         let counters = tally.compression();
         let is_silent = codings.is_empty() && Reason::ALL.iter().all(|reason| counters.passed(*reason) == 0);
-        (!is_silent).then(|| Proxy { name: half.name().into(), side, codings, counters })
+        let dictionaries = OfProxy::of(half.name(), side, compression.as_deref(), &counters);
+        (!is_silent || dictionaries.is_some()).then(|| Proxy { name: half.name().into(), side, codings, counters, dictionaries })
     };
     halves::of(&context.plan, &backends).into_iter().filter_map(proxy).collect()
 }
@@ -66,6 +69,14 @@ impl<'a> View<'a> {
                     let labels = [("proxy", &*proxy.name), ("side", proxy.side), ("coding", coding.word())];
                     out.add(&labels, Number::Whole(counted[which]));
                 }
+            }
+        }
+    }
+
+    fn of_dictionaries(&self, out: &mut Sample<'_>, number: fn(&OfProxy) -> Option<u64>) {
+        for of in self.proxies.iter().filter_map(|proxy| proxy.dictionaries.as_ref()) {
+            if let Some(number) = number(of) {
+                out.add(&[("proxy", &*of.name), ("side", of.side)], Number::Whole(number));
             }
         }
     }
@@ -119,6 +130,25 @@ pub(super) const FAMILIES: &[Family] = &[
                 out.add(&[("proxy", &*proxy.name), ("reason", reason.name())], Number::Whole(bytes));
             }
         }
+    }),
+    family("terse_dictionary_announced_total", "Answers that named a dictionary to their clients", |view, out| {
+        view.of_dictionaries(out, |of| Some(of.announced));
+    }),
+    family("terse_dictionary_answers_total", "Answers, by what became of their clients' dictionaries", |view, out| {
+        for of in view.proxies.iter().filter_map(|proxy| proxy.dictionaries.as_ref()) {
+            for (usage, count) in of.outcomes.iter().filter(|(_, count)| *count > 0) {
+                out.add(&[("proxy", &*of.name), ("side", of.side), ("outcome", usage.name())], Number::Whole(*count));
+            }
+        }
+    }),
+    family("terse_dictionaries", "Dictionaries that a proxy's lines name", |view, out| {
+        view.of_dictionaries(out, |of| Some(of.count).filter(|count| *count > 0));
+    }),
+    family("terse_dictionaries_bytes", "Bytes of them", |view, out| {
+        view.of_dictionaries(out, |of| Some(of.held).filter(|_| of.count > 0));
+    }),
+    family("terse_dictionaries_oldest_seconds", "Age of the oldest of them", |view, out| {
+        view.of_dictionaries(out, |of| of.oldest_s);
     }),
     family("terse_memory_bytes", "Bytes that a memory of compressed bodies holds", |view, out| {
         view.of_memories(out, |memory| memory.held().1 as u64);

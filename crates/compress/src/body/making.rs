@@ -3,7 +3,7 @@
 use super::Compressor;
 use crate::coder::{Coder, Engine, Keep, Pool, dcz};
 use crate::coding::Level;
-use crate::dictionary::is_worth;
+use crate::dictionary::{Trial, is_worth};
 use crate::slots::Slots;
 use std::sync::Arc;
 use terse_dictionary::Dictionary;
@@ -36,12 +36,19 @@ impl Compressor {
 
     /// Makes a coder, beside so many bytes of input. It does without its dictionary where that may not be read.
     pub(super) fn make_coder(&mut self, length: Length, input: usize) -> Box<dyn Coder> {
-        let mut coder = coder_of(self.engine, self.plan.level, self.dictionary.as_ref(), length, &self.place.pool);
+        let dictionary = self.dictionary.as_ref().map(|dictionary| (dictionary, self.trial));
+        let mut coder = coder_of(self.engine, self.plan.level, dictionary, length, &self.place.pool);
         let may_read = self.dictionary.as_deref().is_none_or(|dictionary| self.may_read(dictionary, length));
         if self.dictionary.is_some() && !(may_read && self.hold(coder.full_memory() + input)) {
             coder.lighten(Keep::Nothing);
         }
         coder
+    }
+
+    /// Whether the form that was just made is one that its dictionary was no help for: it is not to be kept.
+    pub(super) fn is_not_worth(&self) -> bool {
+        let noted = |(dictionary, trial): (&Arc<Dictionary>, Trial)| dictionary.notes.has(trial.pair);
+        self.dictionary.as_ref().zip(self.trial).is_some_and(noted)
     }
 
     /// Whether a dictionary may be read: it is not far larger than the body, and a thread of the queue is free to read it, unless that takes a
@@ -64,7 +71,7 @@ impl Compressor {
 pub(super) fn coder_of(
     engine: &Engine,
     level: Level,
-    dictionary: Option<&Arc<Dictionary>>,
+    dictionary: Option<(&Arc<Dictionary>, Option<Trial>)>,
     length: Length,
     pool: &Arc<Pool>,
 ) -> Box<dyn Coder> {
@@ -74,7 +81,9 @@ pub(super) fn coder_of(
         Length::Exact(bytes) => (Some(bytes), true),
     };
     match dictionary {
-        Some(dictionary) if engine.coding.has_dictionary() => Box::new(dcz::Stream::new(level, bytes, is_exact, dictionary, pool)),
+        Some((dictionary, trial)) if engine.coding.has_dictionary() => {
+            Box::new(dcz::Stream::new(level, bytes, is_exact, dictionary, pool).compared(trial))
+        }
         _ => (engine.stream)(level, bytes, pool),
     }
 }

@@ -16,6 +16,7 @@ use super::primed::Primed;
 use super::zstd::{PARTS_BYTES, STREAM_BYTES, WINDOW_LOG};
 use super::{Coder, CoderFault, Flush, Keep, Pool};
 use crate::coding::Level;
+use crate::dictionary::Trial;
 use std::sync::Arc;
 use terse_dictionary::{Dictionary, MAGIC};
 use zstd_safe::{CCtx, CParameter, ResetDirective};
@@ -56,13 +57,32 @@ pub(crate) struct Stream {
     is_bare: bool,
     /// The end of a frame whose state has gone.
     rest: Vec<u8>,
+    /// What the form of a whole body is compared with.
+    trial: Option<Trial>,
 }
 
 impl Stream {
     /// The coder of a body of so many bytes, as far as that is known.
     pub(crate) fn new(level: Level, bytes: Option<u64>, is_exact: bool, dictionary: &Arc<Dictionary>, pool: &Arc<Pool>) -> Stream {
         let (dictionary, pool) = (dictionary.clone(), pool.clone());
-        Stream { level, bytes, is_exact, dictionary, pool, state: None, begun: false, is_bare: false, rest: Vec::new() }
+        Stream {
+            level,
+            bytes,
+            is_exact,
+            dictionary,
+            pool,
+            state: None,
+            begun: false,
+            is_bare: false,
+            rest: Vec::new(),
+            trial: None,
+        }
+    }
+
+    /// The same, and the form of a body that comes in one piece is compared with its ordinary one.
+    pub(crate) fn compared(mut self, trial: Option<Trial>) -> Stream {
+        self.trial = trial;
+        self
     }
 
     /// A state at the beginning of a frame: of the first one with the dictionary.
@@ -95,6 +115,7 @@ impl Stream {
 impl Coder for Stream {
     fn push(&mut self, input: &[u8], out: &mut Vec<u8>, flush: Flush) -> Result<(), CoderFault> {
         let ends = flush == Flush::Finish;
+        let (is_whole, before) = (ends && !self.begun, out.len());
         out.append(&mut self.rest);
         if self.state.is_none() {
             if input.is_empty() && (self.begun || !ends) {
@@ -111,6 +132,9 @@ impl Coder for Stream {
         state.push(input, out, flush)?;
         if ends {
             self.release();
+        }
+        if let (true, false, Some(trial)) = (is_whole, self.is_bare, &self.trial) {
+            trial.run(input, out.len() - before, &self.dictionary, &self.pool);
         }
         Ok(())
     }

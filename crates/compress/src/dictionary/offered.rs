@@ -1,6 +1,6 @@
 //! What a request says of dictionaries.
 
-use super::{Line, Usage};
+use super::{Line, Trial, Usage, worth};
 use crate::accept::{Admission, weight};
 use crate::coding::{Coding, Level};
 use crate::pace::Pace;
@@ -17,6 +17,8 @@ pub struct Offered {
     dictionary: Result<Arc<Dictionary>, Usage>,
     /// The dictionary of ours whose hash it is: then the server has nothing to do with it.
     found: Option<Arc<Dictionary>>,
+    /// What is asked for, if its answers can be told apart.
+    subject: Option<u64>,
     /// The origin that must be allowed to read the answer; none where that is no question.
     reader: Option<Box<[u8]>>,
     /// Whether the choice hangs on the field: not where nobody looks at it.
@@ -27,7 +29,7 @@ pub struct Offered {
 
 /// Reads a request for a proxy with dictionaries. `is_secure`: its hop has TLS of ours. `other` is the coding that the client gets without.
 pub fn read(request: &Request, line: &Line, is_secure: bool, admission: &Admission, other: Option<Coding>) -> Offered {
-    let nothing = |usage, varies| Offered { dictionary: Err(usage), found: None, reader: None, varies, news: None };
+    let nothing = |usage, varies| Offered { dictionary: Err(usage), found: None, subject: None, reader: None, varies, news: None };
     let fields = &request.fields;
     if !is_secure && !line.is_secure {
         let usage = if fields.has(Known::AvailableDictionary) { Usage::Insecure } else { Usage::None };
@@ -57,7 +59,8 @@ pub fn read(request: &Request, line: &Line, is_secure: bool, admission: &Admissi
     let Some(dictionary) = found else { return Offered { news: news(), ..nothing(Usage::Unknown, true) } };
     let ours = |usable: Result<(), Usage>, reader| {
         let found = dictionary.clone();
-        Offered { dictionary: usable.map(|()| found.clone()), found: Some(found), reader, varies: true, news: None }
+        let subject = usable.ok().and_then(|()| worth::subject(request));
+        Offered { dictionary: usable.map(|()| found.clone()), found: Some(found), subject, reader, varies: true, news: None }
     };
     if !admission.prefers(Coding::Dcz, other) {
         return ours(Err(Usage::Refused), None);
@@ -115,8 +118,21 @@ impl Offered {
                 return Err(Usage::Opaque);
             }
         }
+        if !dictionary.notes.is_empty() && self.pair(response).is_some_and(|pair| dictionary.notes.has(pair)) {
+            return Err(Usage::NotWorth);
+        }
         let level = settings.dictionary_level(dictionary.bytes().len(), bytes, pace).ok_or(Usage::Level)?;
         Ok((dictionary, level))
+    }
+
+    /// The pair of that answer and the client's dictionary, if its answers can be told apart.
+    pub fn pair(&self, response: &Response) -> Option<u64> {
+        self.subject.map(|subject| worth::pair(subject, response))
+    }
+
+    /// What that answer is to be compared with: the ordinary form that the client would get.
+    pub fn trial(&self, response: &Response, (coding, level): (Coding, Level)) -> Option<Trial> {
+        self.pair(response).map(|pair| Trial { pair, coding, level })
     }
 
     /// The client's dictionary, if the request alone decides.

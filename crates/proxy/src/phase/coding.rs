@@ -111,6 +111,7 @@ pub fn coder(
     let collect_bytes = settings.collect_bytes(plan.coding);
     let mut coder = Compressor::with_dictionary(plan, dictionary.clone(), known_bytes, collect_bytes, &session.worker.workplace);
     coder.prefer(settings.engine().filter(|_| dictionary.is_none()));
+    coder.compare(stream.facts.trial);
     coder.within(session.coders().clone(), slot);
     let backend = stream.facts.backend();
     match remembrance(plan, private, backend, settings, session, dictionary.as_deref()) {

@@ -6,8 +6,9 @@ use crate::stream::Stream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use terse_compress::dictionary::{Offered, Usage};
+use terse_compress::{Coding, Effective, Offer, Pace};
 use terse_dictionary::Dictionary;
-use terse_message::{Known, Response};
+use terse_message::{BodyLength, Known};
 
 /// The answer to a request for a dictionary itself, if it is one.
 pub fn published(stream: &Stream) -> Option<Answer> {
@@ -31,21 +32,37 @@ pub fn published(stream: &Stream) -> Option<Answer> {
 }
 
 /// Notes what became of the client's dictionary, which is decided.
-pub fn note(stream: &mut Stream, offered: &Offered) {
-    if let Some(dictionary) = offered.found() {
-        dictionary.counters.offered.fetch_add(1, Relaxed);
-    }
-    if stream.facts.dictionary == Some(Usage::Used) {
-        stream.facts.used_dictionary = offered.dictionary().cloned();
+pub fn note(stream: &mut Stream, offered: &Offered, offer: &Offer, settings: &Effective<'_>, pace: Pace) {
+    let Some(dictionary) = offered.found() else { return };
+    dictionary.counters.offered.fetch_add(1, Relaxed);
+    let response = &stream.response;
+    match stream.facts.dictionary {
+        Some(Usage::Used) => {
+            let bytes = if let BodyLength::Exact(bytes) = response.body { Some(bytes) } else { None };
+            let ordinary = offer.want.unwrap_or(Coding::Identity);
+            stream.facts.trial = offered.trial(response, (ordinary, settings.level(ordinary, bytes, pace)));
+            stream.facts.used_dictionary = offered.dictionary().cloned();
+        }
+        Some(Usage::NotWorth) => {
+            dictionary.counters.not_worth.fetch_add(1, Relaxed);
+            offered.pair(response).into_iter().for_each(|pair| dictionary.notes.spend(pair));
+        }
+        _ => {}
     }
 }
 
 /// Tells the client of a page of a dictionary that it may fetch.
-pub fn announce(response: &mut Response, offered: &Offered) {
-    let Some(dictionary) = offered.news(response) else { return };
+pub fn announce(stream: &mut Stream, offered: &Offered) {
+    let Some(dictionary) = offered.news(&stream.response) else { return };
     dictionary.counters.announced.fetch_add(1, Relaxed);
+    let facts = &stream.facts;
+    let index = facts.session.worker.index;
+    let back = facts.backend().map(|backend| backend.tally.of(index));
+    for counters in [Some(facts.frontend().tally.of(index)), back].into_iter().flatten() {
+        counters.compression.dictionaries().announced.fetch_add(1, Relaxed);
+    }
     let link = format!("<{}>; rel=\"compression-dictionary\"", dictionary.path);
-    response.fields.push(b"Link", link.as_bytes());
+    stream.response.fields.push(b"Link", link.as_bytes());
 }
 
 /// Counts a response that refers to a dictionary, once it is over.

@@ -79,6 +79,9 @@ fn count(stream: &Stream) {
             count_abort(counters, facts, abort);
         }
         count_compression(&counters.compression, facts);
+        if let Some(usage) = facts.dictionary {
+            counters.compression.dictionaries().count(usage);
+        }
         let decoding = figures.decoding.get();
         if decoding.request.is_some() || decoding.response.is_some() {
             count_decoding(&counters.decompression, &decoding);

@@ -184,7 +184,7 @@ async fn deliver(
     {
         let load = session.worker.load(settings.process());
         stream.facts.dictionary = policy::usage(offer, &stream.response, verdict, &load, &settings);
-        dictionary::note(stream, offered);
+        dictionary::note(stream, offered, offer, &settings, load.pace);
     }
     let reason = verdict.and_then(|verdict| verdict.reason());
     let compression = match verdict.map(|v| v.decision) {
@@ -213,7 +213,7 @@ async fn deliver(
     if let (Some(offer), Some(verdict), false) = (reply.offer, &verdict, bodiless) {
         terse_compress::head::apply(&mut stream.response, offer, verdict, &settings);
         if let Some(offered) = offer.dictionary() {
-            dictionary::announce(&mut stream.response, offered);
+            dictionary::announce(stream, offered);
         }
     }
     let unwanted = stream.facts.asked_head && stream.request.method() != b"HEAD";

@@ -39,7 +39,7 @@ use crate::types::Types;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use terse_balance::FarmSettings;
 use terse_balance::check::{Probe, ProbeKind};
 use terse_balance::keywords::base::Purge;
@@ -109,6 +109,8 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         None => Err("files cannot be read here".into()),
     };
     let dictionaries = terse_compress::dictionary::settle(&mut sections, &read, diagnostics);
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    dictionaries.all().for_each(|dictionary| dictionary.since_s.store(now_s, Relaxed));
     let log_sections = syslog::Sections::take(&mut sections, &mut shared);
     let error_sets = pages::sets(&sections);
     pages::check_uses(&shared, &error_sets, diagnostics);

@@ -87,7 +87,7 @@ pub(super) const FETCHES: &[Fetch] = &[
         "res.comp_dictionary",
         Type::Str,
         "Whether the response refers to the client's dictionary: used, or why not: none, malformed, unknown, refused, insecure, opaque, \
-         partial, not-coded, level, memory; empty where there are no dictionaries.",
+         partial, not-coded, not-worth, level, memory; empty where there are no dictionaries.",
         |_, env| Some(Value::str(facts(env)?.dictionary.map_or("", |usage| usage.name()).as_bytes())),
     ),
     Fetch::one("fc_compressor", Type::Str, COMPRESSOR_OF_CLIENT, |_, env| {

@@ -3,9 +3,8 @@
 use crate::certificates::{Kind, authority, signed};
 use crate::support::client::{Client, Response};
 use crate::support::origin::{Origin, Request};
-use crate::support::program::{curl, find, run};
+use crate::support::program::curl;
 use crate::support::proxy::DEFAULTS;
-use crate::support::server::Server;
 use crate::support::{Terse, until};
 use std::io::Write;
 use std::net::TcpStream;
@@ -13,7 +12,7 @@ use terse_dictionary::{Hash, MAGIC};
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
 /// A script, and its next release: one line of sixty is another.
-fn script(release: u32) -> Vec<u8> {
+pub(crate) fn script(release: u32) -> Vec<u8> {
     let line = |i: u32| {
         let seed = if release > 1 && i.is_multiple_of(60) { i + release * 1_000_003 } else { i };
         format!("function f{:x}() {{ return {}; }}\n", seed.wrapping_mul(2_654_435_761), seed % 977).into_bytes()
@@ -69,12 +68,12 @@ fn terse(origin: &Origin, lines: &str) -> Terse {
     terse.listen("plain").listen("web").listen("cli").start()
 }
 
-fn available(dictionary: &[u8]) -> String {
+pub(crate) fn available(dictionary: &[u8]) -> String {
     format!(":{}:", openssl::base64::encode_block(&Hash::of(dictionary).0))
 }
 
 /// What a client that holds the dictionary makes of a body; none where it objects. It takes no window above 8 MB.
-fn decode(body: &[u8], dictionary: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn decode(body: &[u8], dictionary: &[u8]) -> Option<Vec<u8>> {
     let frames = body.strip_prefix(&MAGIC)?.strip_prefix(&Hash::of(dictionary).0)?;
     let mut state = DCtx::create();
     state.set_parameter(DParameter::WindowLogMax(23)).unwrap();
@@ -271,64 +270,57 @@ fn a_servers_own_passes_and_is_not_kept() {
     terse.end();
 }
 
-/// Page that fetches a script, then its next release until it comes as a difference, and writes the outcome into itself.
-const PAGE: &str = "<!doctype html><body>waiting<script>
-(async () => {
-    await (await fetch('/app/app-1.js')).arrayBuffer();
-    for (let i = 0; i < 200; i++) {
-        const url = '/app/app-2.js?' + i;
-        const response = await fetch(url);
-        const body = await response.arrayBuffer();
-        const coding = response.headers.get('content-encoding');
-        if (coding === 'dcz' || i === 199) {
-            const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', body));
-            const hash = Array.from(digest, byte => byte.toString(16).padStart(2, '0')).join('');
-            const entry = performance.getEntriesByName(location.origin + url)[0];
-            document.body.textContent = 'got ' + [entry.nextHopProtocol, coding, entry.encodedBodySize < 10000, hash].join(' ') + ' end';
-            break;
-        }
-        await new Promise(done => setTimeout(done, 100));
-    }
-})();
-</script>";
-
-/// Chromium keeps the earlier release, which a rule announces, and decodes the difference, over both versions of HTTP.
 #[test]
-fn chromium_takes_the_difference() {
-    let Some(chromium) = find("chromium") else { return };
-    let server = Server::answering(|request| {
-        let (kind, body) = match request.target.split('?').next().unwrap_or_default() {
-            "/" => ("text/html", PAGE.into()),
-            "/app/app-1.js" => ("text/javascript\r\nCache-Control: max-age=3600", script(1)),
-            "/app/app-2.js" => ("text/javascript\r\nCache-Control: max-age=3600", script(2)),
-            _ => ("text/plain", Vec::new()),
-        };
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n", body.len());
-        [head.into_bytes(), body].concat()
-    });
-    let listens = ["h2", "http/1.1"].map(|alpn| {
-        format!(
-            "listen {0}\n bind fd@${{{0}}} ssl crt a.pem alpn {alpn}\n compression on\n compression dictionary app\n server one {1}\n \
-             http-request set-var(txn.path) path\n \
-             http-response set-header Use-As-Dictionary 'match=\"/app/*\"' if {{ var(txn.path) -m str /app/app-1.js }}\n",
-            alpn.replace("http/1.1", "h1"),
-            server.address()
-        )
-    });
-    let dictionary = "dictionary app\n file app-1.js\n match /app/*\n";
-    let pair = signed(Kind::Ecdsa, &["localhost"], &authority("root"));
-    let text = format!("global\n nbthread 1\n{DEFAULTS}\n{dictionary}{}", listens.concat());
-    let terse = Terse::with(&text).file("a.pem", pair.pem()).file("app-1.js", script(1)).listen("h2").listen("h1").start();
-    let key = pair.certificate.public_key().unwrap().public_key_to_der().unwrap();
-    let trusted = format!("--ignore-certificate-errors-spki-list={}", openssl::base64::encode_block(&Hash::of(&key).0));
-    for (listener, protocol) in [("h2", "h2"), ("h1", "http/1.1")] {
-        let url = format!("https://localhost:{}/", terse.address(listener).port());
-        let profile = format!("--user-data-dir={}", terse.path(&format!("profile-{listener}")).display());
-        let usual =
-            ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=60000", "--dump-dom", &trusted, &profile];
-        let said = run(&chromium, &[&usual[..], &[&url]].concat());
-        let expected = format!("got {protocol} dcz true {} end", Hash::of(&script(2)).hex());
-        assert!(said.stdout.contains(&expected), "{expected}: {} {}", said.stdout, said.stderr);
+fn what_a_dictionary_was_no_help_for_is_sent_in_its_ordinary_form() {
+    let origin = Origin::start(answer);
+    let terse = terse(&origin, "");
+    let mut client = Client::connect(terse.address("plain"));
+    let held = available(&b"bytes of another site".repeat(9));
+    let mut ask = |path: &str| ask(&mut client, "two.test", path, &[CODINGS, ("Available-Dictionary", &held)]);
+    let first = ask("/app/2.js");
+    assert_eq!((first.field("content-encoding"), first.field("why")), (Some("dcz"), Some("used")), "its head was gone by then");
+    for _ in 0..3 {
+        let next = ask("/app/2.js");
+        assert_eq!((next.field("content-encoding"), next.field("why")), (Some("zstd"), Some("not-worth")));
+        assert_eq!(next.field("vary"), Some("Accept-Encoding,Available-Dictionary"));
+        assert!(next.body.len() <= first.body.len() + first.body.len() / 9);
     }
+    assert_eq!(ask("/app/other.js").field("why"), Some("used"), "another address is another pair");
+    assert_eq!(ask("/app/2.js").field("why"), Some("not-worth"));
+    let shown = terse.told("show dictionary");
+    let line = shown.lines().find(|line| line.starts_with("two ")).unwrap_or_else(|| panic!("{shown}"));
+    let words: Vec<&str> = line.split(' ').collect();
+    assert_eq!((words[7], words[11], words[12]), ("2", "4", "2"), "used, not worth, notes: {shown}");
+    terse.end();
+}
+
+#[test]
+fn what_dictionaries_have_done_is_shown_and_cleared() {
+    let origin = Origin::start(answer);
+    let terse = terse(&origin, "");
+    let mut client = Client::connect(terse.address("plain"));
+    let (old, held) = (script(1), available(&script(1)));
+    for fields in [&[CODINGS, ("Available-Dictionary", &*held)][..], &[CODINGS], &[CODINGS, ("Available-Dictionary", "x")]] {
+        ask(&mut client, "one.test", "/app/2.js", fields);
+    }
+    ask(&mut client, "one.test", "/app/page", &[CODINGS]);
+    let told = |line: &str| serde_json::from_str::<serde_json::Value>(&terse.told(line)).unwrap();
+    let shown = until("figures", || {
+        let shown = told("show dictionary json");
+        (shown["proxies"][1]["outcomes"]["none"] == 2).then_some(shown)
+    });
+    let one = &shown["dictionaries"][0];
+    assert_eq!((&one["announced"], &one["offered"], &one["used"]), (&1.into(), &1.into(), &1.into()), "{shown}");
+    assert!(one["in"].as_u64() == Some(script(2).len() as u64) && one["out"].as_u64().is_some_and(|out| out > 40), "{shown}");
+    assert!(one["age_s"].as_u64().is_some_and(|age| age < 1000), "{shown}");
+    let backend = &shown["proxies"].as_array().unwrap().iter().find(|proxy| proxy["name"] == "b1").unwrap();
+    assert_eq!((&backend["count"], &backend["held"]), (&1.into(), &old.len().into()), "{shown}");
+    assert_eq!((&backend["outcomes"]["used"], &backend["outcomes"]["malformed"]), (&1.into(), &1.into()), "{shown}");
+    let all = &told("show compression json")["dictionaries"];
+    assert_eq!((&all["count"], &all["used"], &all["offered"]), (&2.into(), &1.into(), &1.into()), "{all}");
+    assert_eq!(terse.told("clear dictionary nope").trim(), "No such dictionary.");
+    assert_eq!(terse.told("clear dictionary one").trim(), "1 dictionaries: figures at 0, 0 notes forgotten.");
+    let cleared = told("show dictionary json");
+    assert_eq!((&cleared["dictionaries"][0]["used"], &cleared["dictionaries"][0]["bytes"]), (&0.into(), &old.len().into()));
     terse.end();
 }

@@ -1,5 +1,6 @@
 //! Part of the page about the whole process: savings, ten minutes, advice, reasons, codings, memories, engines.
 
+use crate::dictionaries::OfAll;
 use crate::numbers::{age, bytes, count, escape, exact, micros, percent};
 use crate::page::advice::Advice;
 use crate::page::api::View;
@@ -23,6 +24,7 @@ pub(in crate::page) fn write(view: &View<'_>, out: &mut String) {
     reasons(&savings.reasons, out);
     codings(&savings.codings, out);
     memories(&savings.memory, out);
+    savings.dictionaries.iter().for_each(|all| dictionaries(all, out));
     engines(view, &savings, out);
     out.push_str("</div>\n");
 }
@@ -149,6 +151,19 @@ fn memories(memories: &[OfMemory], out: &mut String) {
             count(one.hits),
         );
     }
+    end(out);
+}
+
+fn dictionaries(all: &OfAll, out: &mut String) {
+    table("Dictionaries", &["Held", "Bytes", "Oldest", "Offered", "Used", "Before", "After", "Not worth", "Unknown"], out);
+    let _ = write!(out, "<tr><th scope=\"row\">{}</th><td>", count(all.count));
+    exact(&bytes(all.held), all.held, " bytes", out);
+    let oldest = all.oldest_s.map(age).unwrap_or_default();
+    let _ = write!(out, "</td><td>{oldest}</td><td>{}</td><td>{}</td><td>", count(all.offered), count(all.used));
+    exact(&bytes(all.bytes_in), all.bytes_in, " bytes", out);
+    out.push_str("</td><td>");
+    exact(&bytes(all.bytes_out), all.bytes_out, " bytes", out);
+    let _ = writeln!(out, "</td><td>{}</td><td>{}</td></tr>", count(all.not_worth), count(all.unknown));
     end(out);
 }
 

@@ -200,3 +200,30 @@ fn without_memory_even_the_first_frame_goes_without() {
         assert!(out.len() > 2 * code(&body, body.len(), exact, &given, 6).len(), "nothing refers to the dictionary");
     }
 }
+
+#[test]
+fn what_a_dictionary_is_no_help_for_is_noted() {
+    use crate::coding::Coding;
+    let code = |body: &[u8], dictionary: &Arc<Dictionary>, coding, pair| {
+        let trial = Trial { pair, coding, level: Level(3) };
+        let mut coder = Stream::new(Level(3), Some(body.len() as u64), true, dictionary, &pool()).compared(Some(trial));
+        let mut out = Vec::new();
+        coder.push(body, &mut out, Flush::Finish).unwrap();
+        assert_eq!(decode(&out, dictionary.bytes()).as_deref(), Some(body));
+        dictionary.notes.has(pair)
+    };
+    let (old, other, body) = (dictionary(&text(60_000, 1)), dictionary(&b"nothing alike ".repeat(3000)), text(60_000, 2));
+    for (number, coding) in [Coding::Zstd, Coding::Gzip, Coding::Brotli].into_iter().enumerate() {
+        let pair = (number as u64 + 1) << 40;
+        assert!(code(&body, &other, coding, pair), "{coding:?}");
+        assert!(!code(&body, &old, coding, pair), "{coding:?}");
+    }
+    assert!(!code(&body, &other, Coding::Identity, 9 << 40), "the client would get it as it is");
+    // Pieces are not compared, since nobody has the whole.
+    let trial = Trial { pair: 10 << 40, coding: Coding::Zstd, level: Level(3) };
+    let mut coder = Stream::new(Level(3), None, false, &other, &pool()).compared(Some(trial));
+    let mut out = Vec::new();
+    coder.push(&body[..30_000], &mut out, Flush::Sync).unwrap();
+    coder.push(&body[30_000..], &mut out, Flush::Finish).unwrap();
+    assert!(!other.notes.has(trial.pair));
+}
