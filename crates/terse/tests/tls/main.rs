@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 #![allow(unreachable_pub, reason = "modules of one test")]
 
+mod browsers;
 mod certificates;
 mod clients;
 mod dictionaries;
