@@ -56,7 +56,8 @@ pub const DEFAULT_COLLECT_BYTES: usize = 256 * 1024;
 pub const MAX_COLLECT_BYTES: usize = 64 << 20;
 
 /// Work that is expected to take less is done in place, in nanoseconds: so long may a worker's other clients wait for it; it
-/// is half of that in fact for most codings and levels. Leaving costs 2 to 10 µs of processor time: for work that is expected
+/// is half of that in fact for most codings and levels. What a coder has kept back and would code now counts
+/// ([`Coder::due`]). Leaving costs 2 to 10 µs of processor time: for work that is expected
 /// to take 200 to 300 µs more than a twentieth for most, for longer work less (`bench/breakeven.md`).
 pub const IN_PLACE_NS: u64 = 300_000;
 
@@ -559,14 +560,14 @@ impl Compressor {
 
     /// Pushes borrowed bytes, copying them only if they have to go away.
     fn push(&mut self, mut coder: Box<dyn Coder>, input: &[u8], flush: Flush) -> Result<Step, Fault> {
-        // Without a queue a turn's bytes are coded in a single step all the same.
-        let stays = self.place.queue.is_none() && input.len() <= TURN_BYTES;
-        if !stays && !self.is_short(self.push_ns(&*coder, input.len())) {
-            return self.push_owned(coder, Collected::Own(input.to_vec()), flush);
-        }
-        self.enters(input.len());
         let flush = self.brake(&mut *coder, flush);
         let (flush, lighten) = self.economy(&*coder, 0, flush);
+        // Without a queue a turn's bytes are coded in a single step all the same.
+        let stays = self.place.queue.is_none() && input.len() <= TURN_BYTES;
+        if !stays && !self.is_short(self.push_ns(&*coder, input.len(), flush)) {
+            return self.push_braked(coder, Collected::Own(input.to_vec()), flush);
+        }
+        self.enters(input.len());
         let before = self.output.len();
         let (pushed, spent) = spent::timed(self.plan.coding, Site::Worker, || coder.push(input, &mut self.output, flush));
         pushed?;
@@ -580,10 +581,14 @@ impl Compressor {
     }
 
     fn push_owned(&mut self, mut coder: Box<dyn Coder>, input: Collected, flush: Flush) -> Result<Step, Fault> {
-        self.enters(input.len());
-        let ns = self.push_ns(&*coder, input.len());
         let flush = self.brake(&mut *coder, flush);
+        self.push_braked(coder, input, flush)
+    }
+
+    fn push_braked(&mut self, coder: Box<dyn Coder>, input: Collected, flush: Flush) -> Result<Step, Fault> {
+        self.enters(input.len());
         let (flush, lighten) = self.economy(&*coder, input.memory(), flush);
+        let ns = self.push_ns(&*coder, input.len(), flush);
         self.pending = flush == Flush::None;
         let work = Work::stream(coder, self.plan.coding, input.into_piece(), flush, lighten);
         let last = flush == Flush::Finish;
@@ -728,5 +733,7 @@ const MIN_COLLECT_BYTES: usize = 4096;
 /// Bytes that are received at a time: a worker's other clients wait meanwhile, some 30 µs.
 const RECEIVE_BYTES: usize = 256 * 1024;
 
+#[cfg(test)]
+mod holds;
 #[cfg(test)]
 mod tests;

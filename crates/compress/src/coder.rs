@@ -6,6 +6,7 @@
 //!
 //! [`ENGINES`] has an entry for each coding: a new coding adds an entry here and an entry in [`crate::coding::CODINGS`].
 
+mod blocks;
 mod brotli;
 pub(crate) mod dcz;
 mod deflate;
@@ -60,6 +61,12 @@ pub trait Coder: Send {
     /// Takes all of `input`, appends the output to `out`. After `Flush::Finish` only [`Coder::reset`] may follow.
     fn push(&mut self, input: &[u8], out: &mut Vec<u8>, flush: Flush) -> Result<(), CoderFault>;
 
+    /// Bytes whose coding a push of so many causes: of a coder that is not prompt those of the blocks that they fill, which may be none, or
+    /// many that it was given before.
+    fn due(&self, bytes: usize, _flush: Flush) -> usize {
+        bytes
+    }
+
     /// Begins another body.
     fn reset(&mut self);
 
@@ -68,7 +75,7 @@ pub trait Coder: Send {
     fn lighten(&mut self, keep: Keep);
 
     /// Whether a push codes its input at once, so that a few bytes take a short time. Others keep bytes until they are a
-    /// block, and code that in a single push, which may take many milliseconds.
+    /// block, and code that in a single push, which may take many milliseconds: [`Coder::due`].
     fn is_prompt(&self) -> bool {
         false
     }

@@ -3,7 +3,7 @@
 use crate::arguments::Arguments;
 use crate::bench::{self, Kind, Rival};
 use crate::origin::{Options, Origin};
-use crate::{breakeven, card, configs, conformance, curve, demo, floor, frontier, hostile, secure, soak, svn};
+use crate::{breakeven, card, configs, conformance, curve, demo, floor, frontier, holds, hostile, secure, soak, svn};
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ pub fn run(mut words: impl Iterator<Item = String>) -> Result<bool> {
         "soak" => soak(arguments),
         "bench" => bench(arguments),
         "breakeven" => breakeven(arguments),
+        "holds" => holds(arguments),
         "curve" => curve(arguments),
         "frontier" => frontier(arguments),
         "card" => card(arguments),
@@ -125,6 +126,15 @@ fn bench(mut arguments: Arguments) -> Result<bool> {
     };
     arguments.end()?;
     bench::run(&options)
+}
+
+fn holds(mut arguments: Arguments) -> Result<bool> {
+    let options = holds::Options {
+        page: arguments.value("--page")?.unwrap_or_else(|| PathBuf::from("bench/holds.md")),
+        rounds: arguments.value("--rounds")?.unwrap_or(3),
+    };
+    arguments.end()?;
+    holds::run(&options)
 }
 
 fn curve(mut arguments: Arguments) -> Result<bool> {
@@ -264,6 +274,7 @@ const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N
        terse-lab soak [--seconds N] [--clients N] [--alone] [KIND]...
                  environment: TERSE=, HAPROXY=
        terse-lab breakeven [--rounds N] [--page FILE] [--numbers FILE]
+       terse-lab holds [--rounds N] [--page FILE]
        terse-lab curve [--rounds N] [--plot FILE] [--numbers FILE]
        terse-lab frontier --packages FOLDER [--rival PROGRAM]... [--rounds N] [--time-us N] [--page FILE] [--plot FILE] [--numbers FILE]
                  [KIND]...

@@ -1,7 +1,7 @@
 //! The incremental coder of a body: with a slot of its connection, and with a dictionary where reading that costs no more than it wins.
 
 use super::Compressor;
-use crate::coder::{Coder, Engine, Keep, Pool, dcz};
+use crate::coder::{Coder, Engine, Flush, Keep, Pool, dcz};
 use crate::coding::Level;
 use crate::dictionary::{Trial, is_worth};
 use crate::slots::Slots;
@@ -60,10 +60,10 @@ impl Compressor {
         is_worth(dictionary.bytes().len(), bytes) && (has_thread || !is_long)
     }
 
-    /// Expected time of a push of so many bytes, in nanoseconds. The first one reads the dictionary.
-    pub(super) fn push_ns(&self, coder: &dyn Coder, bytes: usize) -> u64 {
+    /// Expected time of a push of so many bytes with that flush, in nanoseconds. The first one reads the dictionary.
+    pub(super) fn push_ns(&self, coder: &dyn Coder, bytes: usize, flush: Flush) -> u64 {
         let unread = self.dictionary.as_deref().filter(|_| coder.memory() == 0 && self.bytes_out == 0);
-        self.engine.stream_ns(self.plan.level, bytes).saturating_add(unread.map_or(0, read_ns))
+        self.engine.stream_ns(self.plan.level, coder.due(bytes, flush)).saturating_add(unread.map_or(0, read_ns))
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 const GZIP: Plan = Plan { coding: Coding::Gzip, level: Level(6) };
 
-fn place(queue: Option<Queue>, limit: usize) -> (Arc<Workplace>, Arc<Limit>) {
+pub(super) fn place(queue: Option<Queue>, limit: usize) -> (Arc<Workplace>, Arc<Limit>) {
     let limit = Arc::new(Limit::new(limit));
     let place = Workplace {
         pool: Arc::new(Pool::new(Tuning::default())),
@@ -28,7 +28,7 @@ fn place(queue: Option<Queue>, limit: usize) -> (Arc<Workplace>, Arc<Limit>) {
     (Arc::new(place), limit)
 }
 
-fn text(bytes: usize) -> Vec<u8> {
+pub(super) fn text(bytes: usize) -> Vec<u8> {
     (0u32..)
         .flat_map(|i| format!("item {} is {}; ", i.wrapping_mul(2_654_435_761) >> 20, i % 17).into_bytes())
         .take(bytes)
@@ -47,7 +47,7 @@ fn decoded(gzip: &[u8]) -> Vec<u8> {
 }
 
 /// Ends a step and hands on its output; returns whether the step was done elsewhere.
-fn drive(compressor: &mut Compressor, step: Result<Step, Fault>, out: &mut Vec<u8>) -> bool {
+pub(super) fn drive(compressor: &mut Compressor, step: Result<Step, Fault>, out: &mut Vec<u8>) -> bool {
     let step = step.unwrap();
     let away = matches!(step, Step::Away(_));
     block_on(compressor.settle(step)).unwrap();

@@ -30,6 +30,7 @@
 //! goes on without compression: blocks of plain bytes need no state (section 9.2, ISUNCOMPRESSED). For the same reason its
 //! level stays while a brake is on.
 
+use super::blocks::Blocks;
 use super::parts::{PART_BYTES, Parts};
 use super::pool::Pool;
 use super::{Coder, CoderFault, Flush, Keep};
@@ -51,6 +52,13 @@ const SHORT_PARTS_FROM: u8 = 2;
 
 /// From this level on the library works in blocks of 256 KB, 30 ms each, where 64 KB come out 0.1 % larger at the most.
 const LARGE_BLOCKS_FROM: u8 = 9;
+
+/// Bytes that the library gathers before it codes them, by level, the first row up to [`SHORT_PARTS_FROM`], where they are those of the window.
+const BLOCKS: [(u8, usize); 3] = [(1, 1 << LEAST_WINDOW_BITS), (3, 16 * 1024), (u8::MAX, 64 * 1024)];
+
+/// Matches are looked for block by block, and written when a good deal of them is there, or at a flush: that is so much of the time of the bytes
+/// since the last such moment.
+const WRITING_SHARE: usize = 2;
 
 /// Windows, as powers of two. A stream of unknown length has the largest that streams have: its memory grows with the bytes
 /// that it has seen. The largest is the format's usual window, 4 MB.
@@ -89,12 +97,13 @@ pub(super) fn whole(input: &[u8], level: Level, pool: &Pool, out: &mut Vec<u8>) 
 
 /// An incremental coder, of a body whose length may be known.
 pub(super) fn stream(level: Level, bytes: Option<u64>, pool: &Arc<Pool>) -> Box<dyn Coder> {
-    Box::new(Stream { level, bytes, taken: 0, state: None, plain: false, pool: pool.clone() })
+    let blocks = Blocks::of(block_bytes(level));
+    Box::new(Stream { level, bytes, taken: 0, blocks, unwritten: 0, state: None, plain: false, pool: pool.clone() })
 }
 
 /// A large whole body.
 pub(super) fn parts(body: &[u8], level: Level, pool: &Arc<Pool>) -> Box<dyn Parts> {
-    Box::new(Large { level, shape: Shape::of_whole(body), state: None, pool: pool.clone() })
+    Box::new(Large { level, shape: Shape::of_whole(body).in_parts(level), state: None, pool: pool.clone() })
 }
 
 /// The parameters of the library for a body.
@@ -119,10 +128,20 @@ impl Shape {
         Shape { window_bits: bits(length).clamp(LEAST_WINDOW_BITS, MOST_WINDOW_BITS), size: length.into(), in_parts: false }
     }
 
-    fn of_stream(bytes: Option<u64>) -> Shape {
+    fn of_stream(level: Level, bytes: Option<u64>) -> Shape {
         let window_bits = bytes.map_or(MOST_STREAM_WINDOW_BITS, bits).clamp(LEAST_WINDOW_BITS, MOST_STREAM_WINDOW_BITS);
-        Shape { window_bits, size: bytes.map_or(InputSize::Unknown, InputSize::from), in_parts: false }
+        Shape { window_bits, size: bytes.map_or(InputSize::Unknown, InputSize::from), in_parts: false }.in_parts(level)
     }
+
+    /// In blocks that are short. At the lowest levels they are as long as the window, and nothing is looked for beyond the shortest.
+    fn in_parts(self, level: Level) -> Shape {
+        let window_bits = if level.0 < SHORT_PARTS_FROM { LEAST_WINDOW_BITS } else { self.window_bits };
+        Shape { window_bits, in_parts: true, ..self }
+    }
+}
+
+fn block_bytes(level: Level) -> usize {
+    BLOCKS.iter().find(|(most, _)| level.0 <= *most).map_or(PART_BYTES, |(_, bytes)| *bytes)
 }
 
 /// Bits of the smallest window that holds so many bytes.
@@ -152,7 +171,7 @@ impl Parts for Large {
         let part = body.get(at..end).ok_or(CoderFault)?;
         let mut begun = match self.state.take() {
             Some(begun) => begun,
-            None => begin(&self.pool, self.level, Shape { in_parts: true, ..self.shape })?,
+            None => begin(&self.pool, self.level, self.shape)?,
         };
         let last = end == body.len();
         compress(&mut begun, part, out, if last { Flush::Finish } else { Flush::None })?;
@@ -175,6 +194,9 @@ struct Stream {
     bytes: Option<u64>,
     /// Bytes of the body so far.
     taken: usize,
+    blocks: Blocks,
+    /// Bytes in which matches were looked for that are not written yet.
+    unwritten: usize,
     /// `None` before the first byte, when memory was taken away, and after the end.
     state: Option<EncoderSessionOwned>,
     /// Whether bytes go on as they are, the stream having begun.
@@ -198,16 +220,28 @@ impl Coder for Stream {
         }
         let mut begun = match self.state.take() {
             Some(begun) => begun,
-            None => begin(&self.pool, self.level, Shape::of_stream(self.bytes))?,
+            None => begin(&self.pool, self.level, Shape::of_stream(self.level, self.bytes))?,
         };
+        let (before, coded) = (out.len(), self.blocks.due(input.len(), flush));
         compress(&mut begun, input, out, flush)?;
         self.taken = self.taken.saturating_add(input.len());
+        self.blocks.pushed(input.len(), flush);
+        self.unwritten = if out.len() > before { 0 } else { self.unwritten + coded };
         if ends {
             self.pool.give_brotli(self.level.0, begun.into_compressor());
         } else {
             self.state = Some(begun);
         }
         Ok(())
+    }
+
+    fn due(&self, bytes: usize, flush: Flush) -> usize {
+        let coded = self.blocks.due(bytes, flush);
+        match flush {
+            _ if self.plain => 0,
+            Flush::None => coded,
+            Flush::Sync | Flush::Finish => coded + self.unwritten / WRITING_SHARE,
+        }
     }
 
     fn reset(&mut self) {
@@ -235,6 +269,8 @@ impl Coder for Stream {
 impl Stream {
     /// Gives the state back; returns whether there was one.
     fn release(&mut self) -> bool {
+        self.blocks.reset();
+        self.unwritten = 0;
         self.state.take().map(|state| self.pool.give_brotli(self.level.0, state.into_compressor())).is_some()
     }
 }
@@ -247,7 +283,7 @@ impl Drop for Stream {
 
 /// Bytes of a stream's state after so many bytes of the body: a window grows with the bytes that it sees, by doubling.
 fn full_memory(level: Level, bytes: Option<u64>, taken: usize) -> usize {
-    let most = window_memory(Shape::of_stream(bytes).window_bits);
+    let most = window_memory(Shape::of_stream(level, bytes).window_bits);
     let seen = taken.saturating_add(PART_BYTES).checked_next_power_of_two().unwrap_or(usize::MAX);
     state_bytes(level) + most.min(seen.saturating_mul(4))
 }
@@ -332,7 +368,7 @@ mod tests {
         let (mut wrong, pool) = (Vec::new(), Arc::new(Pool::new(Tuning::default())));
         for level in 0..=11 {
             for bytes in [8 << 10, 132 << 10, if level > 9 { 500 << 10 } else { 3 << 20 }] {
-                let mut state = begin(&pool, Level(level), Shape::of_stream(None)).unwrap();
+                let mut state = begin(&pool, Level(level), Shape::of_stream(Level(level), None)).unwrap();
                 for piece in body[..bytes].chunks(PART_BYTES) {
                     compress(&mut state, piece, &mut Vec::new(), Flush::Sync).unwrap();
                 }
@@ -362,7 +398,7 @@ mod tests {
 
     #[test]
     fn windows_are_as_long_as_bodies() {
-        let of = |bytes| Shape::of_stream(bytes).window_bits;
+        let of = |bytes| Shape::of_stream(Level(5), bytes).window_bits;
         assert_eq!([of(Some(0)), of(Some(1000)), of(Some(300_000)), of(Some(1 << 40)), of(None)], [18, 18, 19, 20, 20]);
         assert_eq!(Shape::of_whole(&vec![b'a'; (1 << 20) + 1]).window_bits, 21);
     }

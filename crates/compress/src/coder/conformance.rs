@@ -198,6 +198,30 @@ fn streams_with_other_windows_and_memories() {
     }
 }
 
+/// By this it is decided whether a worker does a push itself.
+#[test]
+fn a_push_that_is_worth_nothing_brings_nothing_out() {
+    let body = mixed(600_000);
+    for engine in ordinary().filter(|engine| !engine.coding.is_identity()) {
+        for level in [1, 2, 6, 9] {
+            let mut coder = (engine.stream)(Level(level), None, &Arc::new(Pool::new(Tuning::default())));
+            let (mut out, mut worth) = (Vec::new(), 0);
+            for (i, piece) in body.chunks(3000).enumerate() {
+                let flush = if i % 70 == 69 { Flush::Sync } else { Flush::None };
+                let (due, before) = (coder.due(piece.len(), flush), out.len());
+                coder.push(piece, &mut out, flush).unwrap();
+                assert!(due > 0 || out.len() == before, "{:?} {level}: {} bytes", engine.coding, out.len() - before);
+                assert!(due > 0 || flush == Flush::None);
+                worth += due;
+            }
+            worth += coder.due(0, Flush::Finish);
+            assert!((body.len()..body.len() * 2).contains(&worth), "{:?} {level}: {worth}", engine.coding);
+            coder.push(&[], &mut out, Flush::Finish).unwrap();
+            assert!(decode_whole(engine.coding, &out) == body);
+        }
+    }
+}
+
 #[test]
 fn a_coder_that_makes_itself_small_holds_what_it_says() {
     let body = mixed(20_000);

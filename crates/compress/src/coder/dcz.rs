@@ -12,8 +12,9 @@
 //!
 //! A stream whose state has to go ends its frame: what follows is another one, which refers to nothing before it.
 
+use super::blocks::Blocks;
 use super::primed::Primed;
-use super::zstd::{PARTS_BYTES, STREAM_BYTES, WINDOW_LOG};
+use super::zstd::{PARTS_BYTES, STREAM_BYTES, WINDOW_LOG, in_blocks, part_bytes};
 use super::{Coder, CoderFault, Flush, Keep, Pool};
 use crate::coding::Level;
 use crate::dictionary::Trial;
@@ -50,6 +51,7 @@ pub(crate) struct Stream {
     is_exact: bool,
     dictionary: Arc<Dictionary>,
     pool: Arc<Pool>,
+    blocks: Blocks,
     state: Option<Primed>,
     /// Whether the head is written, and a frame begun.
     begun: bool,
@@ -65,12 +67,14 @@ impl Stream {
     /// The coder of a body of so many bytes, as far as that is known.
     pub(crate) fn new(level: Level, bytes: Option<u64>, is_exact: bool, dictionary: &Arc<Dictionary>, pool: &Arc<Pool>) -> Stream {
         let (dictionary, pool) = (dictionary.clone(), pool.clone());
+        let blocks = Blocks::of(part_bytes(level));
         Stream {
             level,
             bytes,
             is_exact,
             dictionary,
             pool,
+            blocks,
             state: None,
             begun: false,
             is_bare: false,
@@ -106,6 +110,7 @@ impl Stream {
     }
 
     fn release(&mut self) {
+        self.blocks.reset();
         if let Some(state) = self.state.take().and_then(Primed::into_state) {
             self.pool.give_zstd(state);
         }
@@ -129,7 +134,7 @@ impl Coder for Stream {
             self.state = Some(state);
         }
         let Some(state) = &mut self.state else { return Err(CoderFault) };
-        state.push(input, out, flush)?;
+        in_blocks(&mut self.blocks, input, flush, |piece, flush| state.push(piece, out, flush))?;
         if ends {
             self.release();
         }
@@ -137,6 +142,10 @@ impl Coder for Stream {
             trial.run(input, out.len() - before, &self.dictionary, &self.pool);
         }
         Ok(())
+    }
+
+    fn due(&self, bytes: usize, flush: Flush) -> usize {
+        self.blocks.due(bytes, flush)
     }
 
     fn reset(&mut self) {
