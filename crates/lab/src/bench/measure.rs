@@ -1,5 +1,6 @@
 //! A round of one scenario on one proxy that runs.
 
+use super::bystander::Bystanders;
 use super::h2load::{self, H2load};
 use super::rival::Running;
 use super::sample::Metric;
@@ -47,7 +48,7 @@ impl Bench<'_> {
             check(&reply, expected, scenario.compresses(config))?;
             wire_bytes += reply.wire_bytes;
         }
-        if let Traffic::Tail { beside, .. } = scenario.traffic {
+        if let Traffic::Tail { beside, .. } | Traffic::Bystander(beside) = scenario.traffic {
             let expected = Client::connect(self.origin, PATIENCE)?.get(beside, &[])?.body.len();
             check(&client.get(beside, &[scenario.accept()])?, expected, true)?;
         }
@@ -72,6 +73,15 @@ impl Bench<'_> {
             Traffic::Downloads => self.downloads(scenario, proxy, 1),
             Traffic::Card(clients) => self.downloads(scenario, proxy, clients),
             Traffic::Tail { connections, beside } => self.tail(scenario, proxy, connections, beside),
+            Traffic::Bystander(beside) => Bystanders {
+                path: scenario.path,
+                beside,
+                accept: scenario.accept(),
+                core: self.core,
+                time: self.time,
+                may_go_first: self.wrk.may_go_first(),
+            }
+            .measure(proxy),
             Traffic::Idle(connections) => idle(scenario, proxy, connections),
             Traffic::Http2 { connections, streams } => self.http2(scenario, proxy, (connections, streams), None),
             Traffic::Grpc { connections, streams } => self.http2(scenario, proxy, (connections, streams), Some(MESSAGE)),

@@ -5,6 +5,7 @@
 //! of a scenario run at the same time and are loaded one after the other, a round each. So a noisy minute hits them alike. Commands
 //! that compress files ([`files`]) have the machine to themselves, in turns too.
 
+mod bystander;
 pub(crate) mod card;
 mod counts;
 mod files;
@@ -95,7 +96,7 @@ pub fn run(options: &Options) -> Result<bool> {
             problems: Vec::new(),
             left_out: Vec::new(),
             how: format!(
-                "Rounds: {}, interleaved, {} s each. The proxy on core {first}, load and origin on core {load_core}; in `scale` two workers, and commands, on cores {first} and {second}. In `tail`, wrk {} its core.{}",
+                "Rounds: {}, interleaved, {} s each. The proxy on core {first}, load and origin on core {load_core}; in `scale` and `bystander` two workers, and commands, on cores {first} and {second}. In `tail` and `bystander`, the small requests' client {} its core.{}",
                 options.rounds,
                 options.time.as_secs(),
                 if wrk.may_go_first() { "goes before all others on" } else { "shares" },
@@ -287,6 +288,7 @@ fn entrants<'a>(rivals: &'a [Rival], scenario: &Scenario, folder: &Path) -> Vec<
             (Traffic::Scale(_), _) => {
                 [(", 1 worker", 1), (", 2 workers", 2)].map(|(words, workers)| entrant(words, scenario.config, workers)).into()
             }
+            (Traffic::Bystander(_), _) => vec![entrant("", scenario.config, 2)],
             (Traffic::Card(_), Kind::Terse) => [("", scenario.config), (", software", WITHOUT_CARD), (", uncompressed", PLAIN)]
                 .map(|(words, config)| entrant(words, config, 1))
                 .into(),

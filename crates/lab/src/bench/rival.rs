@@ -146,6 +146,7 @@ impl Rival {
             .replace("${ORIGIN}", &setting.origin.to_string())
             .replace("${SCENARIOS}", &fs::canonicalize(setting.folder)?.display().to_string())
             .replace("${WORKERS}", &setting.workers.to_string())
+            .replace("${BROTLI_MODULE}", &brotli_module().map(|file| file.display().to_string()).unwrap_or_default())
             .replace("${CERTIFICATE}", &setting.certificate.display().to_string())
             .replace("${CARD}", &setting.card.map(|card| card.library().display().to_string()).unwrap_or_default());
         let config = folder.join(match self.kind {
@@ -157,10 +158,11 @@ impl Rival {
         Ok(config)
     }
 
-    /// terse reads HAProxy's files, where it has none of its own; nginx has no coding but gzip.
+    /// terse reads HAProxy's files, where it has none of its own; nginx has no coding but gzip, and br where its module is there, for those that compare it.
     fn source(&self, folder: &Path, config: &str) -> PathBuf {
         let config = match (self.kind, config) {
-            (Kind::Nginx, "zstd" | "br") => "gzip-6",
+            (Kind::Nginx, "br-6" | "br-9") if brotli_module().is_some() => config,
+            (Kind::Nginx, "zstd" | "br" | "br-6" | "br-9") => "gzip-6",
             (Kind::Nginx | Kind::Haproxy, "tls-h2-zstd" | "tls-h2-br") => "tls-h2-gzip-6",
             _ => config,
         };
@@ -173,6 +175,12 @@ impl Rival {
         let [own, other] = ends.map(|end| folder.join(format!("{config}.{end}")));
         if own.exists() { own } else { other }
     }
+}
+
+/// The file of nginx's module for br: Debian has it in libnginx-mod-http-brotli-filter.
+fn brotli_module() -> Option<PathBuf> {
+    let file = std::env::var_os("NGINX_BROTLI").map_or_else(|| PathBuf::from(BROTLI_MODULE), PathBuf::from);
+    file.exists().then_some(file)
 }
 
 /// The first line of a program's version.
@@ -192,6 +200,7 @@ fn said(program: &Path, argument: &str) -> String {
     }
 }
 
+const BROTLI_MODULE: &str = "/usr/lib/nginx/modules/ngx_http_brotli_filter_module.so";
 /// The beginning of the names of files of proxies that speak TLS.
 const SECURED: &str = "tls";
 /// The same of those that speak HTTP/2.

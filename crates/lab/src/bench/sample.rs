@@ -26,6 +26,10 @@ pub(super) enum Metric {
     Wire,
     /// From the request to the last byte of the answer, milliseconds.
     LoadTime,
+    /// Half of the answers come within so many milliseconds.
+    P50,
+    /// The same without the downloads beside it.
+    P50Alone,
     /// 99 of 100 answers come within so many milliseconds.
     P99,
     /// The same without the downloads beside it.
@@ -60,6 +64,8 @@ impl Metric {
             Metric::Rate => "answers/s",
             Metric::Wire => "wire bytes",
             Metric::LoadTime => "load ms",
+            Metric::P50 => "p50 ms",
+            Metric::P50Alone => "p50 alone ms",
             Metric::P99 => "p99 ms",
             Metric::P99Alone => "p99 alone ms",
             Metric::Downloads => "downloads/s",
@@ -82,6 +88,8 @@ impl Metric {
             Metric::Rate => "answers_per_s",
             Metric::Wire => "wire_bytes",
             Metric::LoadTime => "load_ms",
+            Metric::P50 => "p50_ms",
+            Metric::P50Alone => "p50_alone_ms",
             Metric::P99 => "p99_ms",
             Metric::P99Alone => "p99_alone_ms",
             Metric::Downloads => "downloads_per_s",
@@ -106,7 +114,13 @@ impl Metric {
     pub(super) fn decimals(self) -> usize {
         match self {
             Metric::Cpu | Metric::LoadTime | Metric::Downloads => 1,
-            Metric::P99 | Metric::P99Alone | Metric::SystemCalls | Metric::Ratio | Metric::Speed => 2,
+            Metric::P50
+            | Metric::P50Alone
+            | Metric::P99
+            | Metric::P99Alone
+            | Metric::SystemCalls
+            | Metric::Ratio
+            | Metric::Speed => 2,
             Metric::Elapsed | Metric::CpuTime => 3,
             _ => 0,
         }

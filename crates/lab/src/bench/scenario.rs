@@ -39,6 +39,9 @@ pub(super) enum Traffic {
         /// Path that the other clients download.
         beside: &'static str,
     },
+    /// Small requests at a leisurely rate, by two workers, alone and while others download that path compressed: how long the usual and the
+    /// slowest of a hundred take.
+    Bystander(&'static str),
     /// So many connections, each silent after one answer: memory.
     Idle(usize),
     /// Connections over TLS, one after the other, each for one request: CPU time for each.
@@ -67,12 +70,13 @@ pub(super) enum Traffic {
 impl Scenario {
     /// True if a proxy with that file compresses the body that is fetched.
     pub(super) fn compresses(&self, config: &str) -> bool {
-        COMPRESSING.iter().any(|beginning| config.starts_with(beginning)) && !matches!(self.traffic, Traffic::Tail { .. })
+        COMPRESSING.iter().any(|beginning| config.starts_with(beginning))
+            && !matches!(self.traffic, Traffic::Tail { .. } | Traffic::Bystander(_))
     }
 
     /// Accept-Encoding of the clients, a line of their requests.
     pub(super) fn accept(&self) -> &'static str {
-        if matches!(self.config, "zstd" | "br" | "tls-h2-zstd" | "tls-h2-br") {
+        if matches!(self.config, "zstd" | "br" | "br-6" | "br-9" | "tls-h2-zstd" | "tls-h2-br") {
             "Accept-Encoding: gzip, zstd, br"
         } else {
             "Accept-Encoding: gzip"
@@ -246,6 +250,34 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         config: "gzip-1",
         path: "/tiny",
         traffic: Traffic::Tail { connections: 4, beside: "/page.js" },
+    },
+    Scenario {
+        name: "bystander-br-6",
+        about: "100 bytes, 2,000 times a second, two workers on two cores, alone and beside eight clients that fetch the bitmap, br level 6",
+        config: "br-6",
+        path: "/tiny",
+        traffic: Traffic::Bystander(BITMAP),
+    },
+    Scenario {
+        name: "bystander-br-9",
+        about: "the same at level 9",
+        config: "br-9",
+        path: "/tiny",
+        traffic: Traffic::Bystander(BITMAP),
+    },
+    Scenario {
+        name: "bystander-br-page",
+        about: "the same beside eight clients that fetch pages as in page-br, level 6",
+        config: "br-6",
+        path: "/tiny",
+        traffic: Traffic::Bystander("/page.js"),
+    },
+    Scenario {
+        name: "bystander-zstd",
+        about: "the same beside eight clients that fetch the bitmap, zstd level 6",
+        config: "zstd",
+        path: "/tiny",
+        traffic: Traffic::Bystander(BITMAP),
     },
     Scenario {
         name: "idle",

@@ -101,6 +101,16 @@ impl Wrk {
     }
 }
 
+/// Lets the calling thread go before all others on its core.
+pub(crate) fn go_first() -> Result<()> {
+    let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
+    let output = Command::new(GO_FIRST[0]).args(&GO_FIRST[1..2]).args(["--pid", GO_FIRST[2], &thread]).output()?;
+    if !output.status.success() {
+        bail!("{}: {}", GO_FIRST[0], String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(())
+}
+
 /// Runs a program at real-time priority. The clients and the origin share its core: time that it waits for them is not the proxy's
 /// time.
 const GO_FIRST: [&str; 3] = ["chrt", "--fifo", "1"];
