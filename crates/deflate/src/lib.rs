@@ -107,7 +107,7 @@ pub const WORST: usize = 20;
 
 /// The most bytes that a coder holds.
 pub const MEMORY: usize = 10 << 17;
-const _: () = assert!(rows::WHOLE_BYTES + parse::HELD + (64 << 10) <= MEMORY && quick::HELD + (64 << 10) <= MEMORY);
+const _: () = assert!(rows::WHOLE_BYTES + parse::HELD + (64 << 10) <= MEMORY && quick::HELD + (63 << 10) <= MEMORY);
 
 /// The most bytes that so many bytes of input can become.
 pub const fn bound(bytes: usize) -> usize {

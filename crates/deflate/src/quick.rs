@@ -88,7 +88,8 @@ struct Places {
     back: Box<Back>,
 }
 
-type Back = [i16; WINDOW + SEGMENT];
+/// With the place behind the last of the longest segment, about which that is asked where the text goes on.
+type Back = [i16; WINDOW + SEGMENT + 1];
 
 /// Bytes that a coder of the second level holds: the tables, the symbols, and room for a joined segment, which may have grown by doubling.
 pub(crate) const HELD: usize =
@@ -190,7 +191,7 @@ impl Quick {
 
 impl Places {
     fn new() -> Places {
-        Places { latest: Box::new([0; 1 << 16]), back: Box::new([0; WINDOW + SEGMENT]) }
+        Places { latest: Box::new([0; 1 << 16]), back: Box::new([0; WINDOW + SEGMENT + 1]) }
     }
 
     /// Seen from the first places this is too far back, and later it is among the input's own.

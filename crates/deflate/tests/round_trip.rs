@@ -119,6 +119,17 @@ fn two_matches_in_a_row_may_be_long_to_write() {
     }
 }
 
+/// Three segments of as many bytes as one may have; and one less, and one more.
+#[test]
+fn segments_may_be_full() {
+    let body = text(31, 3 * 72 * 1024 + 1);
+    for level in LEVELS {
+        for less in 0..3 {
+            check(&mut ways(level), &body[less..]);
+        }
+    }
+}
+
 /// Bytes of every kind: noise over an alphabet of any size, runs, repetitions of earlier bytes, words.
 fn bodies() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
