@@ -114,23 +114,46 @@ fn cut(of_length: &mut [u16; MAX_LENGTH + 1], limit: usize) {
     }
 }
 
-/// The codes of these lengths, the first bit lowest; in the order of the symbols among those of one length.
+/// The codes of these lengths, the first bit lowest; in the order of the symbols among those of one length. To be called in a work.
+#[inline(always)]
 pub(crate) fn codes<const N: usize>(lengths: &[u8; N]) -> [u16; N] {
-    let mut next = [0u16; MAX_LENGTH + 2];
-    for length in lengths {
-        next[usize::from(*length) + 1] += 1;
-    }
-    next[1] = 0;
-    for length in 1..=MAX_LENGTH {
-        next[length + 1] = (next[length] + next[length + 1]) << 1;
-    }
-    // Above: the first code of length n is twice the end of the codes of length n - 1.
+    let next = first_codes(lengths);
+    // Symbols without a length take their turns in places that mean nothing: each would wait for the one before.
+    let mut places = [0u16; 2 * PLACES];
+    places[..PLACES].copy_from_slice(&next);
     let mut codes = [0; N];
+    for (at, (code, length)) in codes.iter_mut().zip(lengths).enumerate() {
+        let place = if *length == 0 { PLACES + at % PLACES } else { usize::from(*length) % PLACES };
+        *code = places[place];
+        places[place] = places[place].wrapping_add(1);
+    }
+    // Many at once: one without a length gets zero.
     for (code, length) in codes.iter_mut().zip(lengths) {
-        // One without a length gets zero, without a branch.
-        let next = &mut next[usize::from(*length)];
-        *code = (u32::from(next.reverse_bits()) >> (16 - u32::from(*length))) as u16;
-        *next = next.wrapping_add(1);
+        *code = (u32::from(code.reverse_bits()) >> (16 - u32::from(*length))) as u16;
     }
     codes
+}
+
+/// Lengths, with none at all.
+const PLACES: usize = MAX_LENGTH + 1;
+
+/// The first code of each length.
+#[inline(always)]
+fn first_codes<const N: usize>(lengths: &[u8; N]) -> [u16; PLACES] {
+    // A count that follows another of its kind would wait for it.
+    let mut counts = [[0u16; PLACES]; 4];
+    let (fours, few) = lengths.as_chunks::<4>();
+    for four in fours {
+        counts.iter_mut().zip(four).for_each(|(counts, length)| counts[usize::from(*length) % PLACES] += 1);
+    }
+    few.iter().for_each(|length| counts[0][usize::from(*length) % PLACES] += 1);
+    let mut first = [0; PLACES];
+    let mut next = 0u16;
+    for length in 1..PLACES {
+        // Twice the end of the codes that are shorter by one.
+        next = next.wrapping_mul(2);
+        first[length] = next;
+        next = next.wrapping_add(counts.iter().map(|counts| counts[length]).sum());
+    }
+    first
 }

@@ -34,13 +34,14 @@
 //! Invariant: matches end with their part, so a segment stands for its own bytes exactly.
 
 use crate::bits::{ROOM, Rest, Writer};
-use crate::block::{self, Body, Codes, Litlens};
+use crate::block::{self, Body, Codes, FIXED, Litlens};
 use crate::lanes::{Lanes, Plain, Text, WORD, before};
 use crate::processor::{Processor, Work};
 use crate::sequence::Histogram;
 use crate::symbols::{DISTANCE_SYMBOLS, FIRST_LENGTH, LENGTH_SLOT, MAX_MATCH, MIN_MATCH, WINDOW};
 use std::hint::select_unpredictable as select;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// The most bytes of a segment, which is a block. Half of 132 KB, as pages are, fit in.
 const SEGMENT: usize = 72 * 1024;
@@ -48,20 +49,27 @@ const SEGMENT: usize = 72 * 1024;
 /// Lanes: so many that a lane's turn comes when its comparison is done.
 const COUNT: usize = 6;
 
+/// A segment that is shorter has fewer lanes: at each border between two the end of a match is lost, of which there are few in it.
+const ALONE: usize = 1024;
+const FEW: usize = 4096;
+const FEW_LANES: usize = 3;
+
 /// A lane that is at its end takes half of another's rest, if that is so much.
 const WORTH_SHARING: usize = 256;
 
 /// Bytes or symbols that a step with vectors goes ahead of a step without.
 const SOME: usize = 512;
 
-/// Each round takes a byte at least from each lane. There are at most this many rounds, and no more symbols near the ends of
-/// lanes: fifteen of each part that is shared, which has half of [`WORTH_SHARING`] at least, and the last ones.
-const ROUNDS: usize = SEGMENT / COUNT;
-const _: () = assert!(SEGMENT / (WORTH_SHARING / 2) * (WORD - 1) + COUNT * WORTH_SHARING <= ROUNDS);
+/// Rounds for a segment of so many bytes. Each takes a byte at least from each lane. There are at most this many rounds, and no more
+/// symbols near the ends of lanes: fifteen of each part that is shared, which has half of [`WORTH_SHARING`] at least, and the last ones.
+pub(crate) const fn rounds_of(segment: usize) -> usize {
+    assert!(segment / (WORTH_SHARING / 2) * (WORD - 1) + COUNT * WORTH_SHARING <= segment / COUNT);
+    segment / COUNT
+}
 
 /// Bytes by which places are found.
 const NEAR: usize = 4;
-const FAR: usize = 7;
+pub(crate) const FAR: usize = 7;
 
 /// Bits of the hash by which places are found; fewer where the input is short, up to so many bytes: the tables have to be
 /// emptied first.
@@ -75,42 +83,63 @@ const SHORTEST: isize = 4;
 pub(crate) struct Quick {
     /// With a dictionary: the segment, and the bytes before it.
     joined: Vec<u8>,
-    finder: Finder,
+    latest: Places<{ 1 << 16 }>,
+    room: Room<{ span_of(SEGMENT) }, { rounds_of(SEGMENT) }>,
     processor: Processor,
 }
 
-/// The latest places by a hash.
-struct Places {
-    /// By hash, the latest place. A place is a byte's number in the input, modulo 65,536.
-    latest: Box<Latest>,
-    /// For each byte of the segment, where the latest place before it lies that has the same hash, seen from it: below zero, or it is too
-    /// far. Numbered as in the text that lanes are given.
-    back: Box<Back>,
-}
-
-/// With the place behind the last of the longest segment, about which that is asked where the text goes on.
-type Back = [i16; WINDOW + SEGMENT + 1];
-
-/// Bytes that a coder of the second level holds: the tables, the symbols, and room for a joined segment, which may have grown by doubling.
-pub(crate) const HELD: usize =
-    2 * (size_of::<Latest>() + size_of::<Back>()) + size_of::<[[Symbol; ROUNDS]; COUNT + 1]>() + 2 * (WINDOW + SEGMENT);
-
-/// Finds the symbols of the segments in sequence.
-struct Finder {
-    /// By [`NEAR`] bytes.
-    near: Places,
+/// The latest places by a hash, of which `N` there are at most. A place is a byte's number in the input, modulo 65,536.
+pub(crate) struct Places<const N: usize> {
+    /// By [`NEAR`] bytes. With 65,536 a hash of sixteen bits cannot reach beyond, so that no bound needs to be kept.
+    near: Box<[u16; N]>,
     /// By [`FAR`] bytes; only at the second level.
-    far: Option<Places>,
+    far: Option<Box<[u16; N]>>,
     /// Bits of a hash.
     bits: u32,
-    /// A row for each lane, and a row for the symbols that it takes near its end.
-    symbols: Box<[[Symbol; ROUNDS]; COUNT + 1]>,
-    pieces: Vec<Piece>,
-    processor: Processor,
 }
 
-/// As long as a hash of sixteen bits can reach, so that no bound needs to be checked; [`HASH_BITS`] of them are used.
-type Latest = [u16; 1 << 16];
+/// Tables of latest places of some size.
+pub(crate) trait Latest: Send {
+    /// Forgets everything.
+    fn begin(&mut self);
+
+    /// Finds for each byte of a part of the text the latest place before it, and puts its own down as the latest. The text goes on behind the
+    /// part; `place` is its first.
+    fn look_back(&mut self, processor: Processor, text: &[u8], place: u16, near: &mut [i16], far: &mut [i16]);
+
+    /// Whether there are places by [`FAR`] bytes.
+    fn has_far(&self) -> bool;
+
+    /// Bytes that they hold.
+    fn bytes(&self) -> usize;
+}
+
+/// What a segment needs while it is coded.
+pub(crate) struct Room<const SPAN: usize, const ROUNDS: usize> {
+    /// For each byte of the segment, where the latest place before it lies that has the same hash, seen from it: below zero, or it is too
+    /// far. Numbered as in the text that lanes are given. By [`NEAR`] bytes,
+    near: Box<[i16; SPAN]>,
+    /// and by [`FAR`] bytes; only at the second level.
+    far: Option<Box<[i16; SPAN]>>,
+    /// A row for each lane, and a row for the symbols that it takes near its end.
+    rows: Box<Rows<ROUNDS>>,
+    pieces: Vec<Piece>,
+}
+
+type Rows<const ROUNDS: usize> = [[Symbol; ROUNDS]; COUNT + 1];
+
+/// Places of a text with a segment of so many bytes, and the next one, which the last byte is asked about, too.
+pub(crate) const fn span_of(segment: usize) -> usize {
+    WINDOW + segment + 1
+}
+
+/// Bytes that a room for such segments holds, with so many places for each byte.
+pub(crate) const fn room_bytes(places: usize, segment: usize) -> usize {
+    places * span_of(segment) * size_of::<i16>() + (COUNT + 1) * rounds_of(segment) * size_of::<Symbol>()
+}
+
+/// Bytes that a coder of the second level holds: the tables, the symbols, and room for a joined segment, which may have grown by doubling.
+pub(crate) const HELD: usize = 2 * size_of::<[u16; 1 << 16]>() + room_bytes(2, SEGMENT) + 2 * (WINDOW + SEGMENT);
 
 /// A literal or a match. First, from the lowest bit on: its index in [`Counts::litlen`] (16 bits), and the distance,
 /// negative. Once counted: the extra bits of the distance, from [`SLOT_AT`] on the distance's symbol, and from [`LITLEN_AT`]
@@ -141,120 +170,153 @@ struct Piece {
 }
 
 /// The symbols of a segment.
-struct Symbols<'a> {
-    rows: &'a [[Symbol; ROUNDS]; COUNT + 1],
+pub(crate) struct Symbols<'a, const ROUNDS: usize> {
+    rows: &'a Rows<ROUNDS>,
     pieces: &'a [Piece],
 }
 
 impl Quick {
     /// `looks_twice` at the second level.
     pub(crate) fn new(looks_twice: bool, processor: Processor) -> Quick {
-        let finder = Finder {
-            near: Places::new(),
-            far: looks_twice.then(Places::new),
-            bits: HASH_BITS,
-            symbols: Box::new([[0; ROUNDS]; COUNT + 1]),
-            pieces: Vec::new(),
-            processor,
-        };
-        Quick { joined: Vec::new(), finder, processor }
+        Quick { joined: Vec::new(), latest: Places::new(looks_twice), room: Room::new(looks_twice), processor }
     }
 
     /// Writes the input, a block for each segment.
     pub(crate) fn encode(&mut self, dictionary: &[u8], input: &[u8], last: bool, out: &mut Vec<u8>) -> Rest {
-        self.finder.begin(dictionary.len() + input.len());
+        let Quick { joined, latest, room, processor } = self;
+        latest.begin_with(dictionary.len() + input.len());
         let dictionary = &dictionary[dictionary.len().saturating_sub(WINDOW)..];
-        self.joined.clear();
-        self.joined.extend_from_slice(dictionary);
+        joined.clear();
+        joined.extend_from_slice(dictionary);
         // Of equal length, so that the last one is worth its head.
         let bytes = input.len().div_ceil(input.len().div_ceil(SEGMENT).max(1)).max(1);
         let mut rest = Rest::default();
         for start in (0..input.len()).step_by(bytes) {
             let end = input.len().min(start + bytes);
             let (segment, last) = (&input[start..end], last && end == input.len());
+            let place = start as u16;
             let (symbols, histogram) = if dictionary.is_empty() {
-                self.finder.find(input, start..end, start as u16)
+                room.find(*processor, latest, Part { text: input, segment: start..end, again: 0, place })
             } else {
-                let before = self.joined.len();
-                self.joined.extend_from_slice(segment);
-                if start == 0 {
-                    self.finder.look_back(&self.joined, 0..before, 0u16.wrapping_sub(before as u16));
-                }
-                self.finder.find(&self.joined, before..self.joined.len(), start as u16)
+                let before = joined.len();
+                joined.extend_from_slice(segment);
+                // What of the bytes before has not been put down yet.
+                let again = if start == 0 { before } else { 0 };
+                room.find(*processor, latest, Part { text: joined, segment: before..joined.len(), again, place })
             };
-            rest = block::write(self.processor, segment, &symbols, &histogram, last, rest, out);
-            self.joined.drain(..self.joined.len().saturating_sub(WINDOW));
+            rest = block::write(*processor, segment, &symbols, &histogram, last, rest, out);
+            joined.drain(..joined.len().saturating_sub(WINDOW));
         }
         rest
     }
 }
 
-impl Places {
-    fn new() -> Places {
-        Places { latest: Box::new([0; 1 << 16]), back: Box::new([0; WINDOW + SEGMENT + 1]) }
+impl<const N: usize> Places<N> {
+    pub(crate) fn new(looks_twice: bool) -> Places<N> {
+        Places { near: zeros(), far: looks_twice.then(zeros), bits: HASH_BITS.min(N.ilog2()) }
     }
 
-    /// Seen from the first places this is too far back, and later it is among the input's own.
-    fn begin(&mut self, bits: u32) {
-        self.latest[..1 << bits].fill(WINDOW as u16 - 1);
-    }
-
-    /// Finds for each byte of a part of the text the latest place before it, and puts its own down as the latest.
-    fn look_back<const BYTES: usize>(&mut self, processor: Processor, text: &[u8], part: Range<usize>, place: u16, bits: u32) {
-        let (text, back) = (&text[part.start..], &mut self.back[part]);
-        processor.run(LookBack::<BYTES> { text, place, bits, latest: &mut self.latest, back });
+    /// Begins with an input of so many bytes, its dictionary among them.
+    fn begin_with(&mut self, bytes: usize) {
+        self.bits = FEW_BITS.iter().find(|(most, _)| bytes <= *most).map_or(HASH_BITS, |(_, bits)| *bits).min(N.ilog2());
+        self.begin();
     }
 }
 
-impl Finder {
-    /// Begins with an input of so many bytes, its dictionary among them.
-    fn begin(&mut self, bytes: usize) {
-        self.bits = FEW_BITS.iter().find(|(most, _)| bytes <= *most).map_or(HASH_BITS, |(_, bits)| *bits);
-        self.near.begin(self.bits);
-        if let Some(far) = &mut self.far {
-            far.begin(self.bits);
+impl<const N: usize> Latest for Places<N> {
+    fn begin(&mut self) {
+        // Seen from the first places this is too far back, and later it is among the input's own.
+        for table in std::iter::once(&mut self.near).chain(&mut self.far) {
+            table[..1 << self.bits].fill(WINDOW as u16 - 1);
         }
     }
 
-    /// The symbols of a segment, counted. It stands in `text`, with the bytes before it; `place` is its first.
-    fn find(&mut self, text: &[u8], segment: Range<usize>, place: u16) -> (Symbols<'_>, Histogram) {
+    fn look_back(&mut self, processor: Processor, text: &[u8], place: u16, near: &mut [i16], far: &mut [i16]) {
+        processor.run(LookBack::<NEAR, N> { text, place, bits: self.bits, latest: &mut self.near, back: near });
+        if let Some(latest) = &mut self.far {
+            processor.run(LookBack::<FAR, N> { text, place, bits: self.bits, latest, back: far });
+        }
+    }
+
+    fn has_far(&self) -> bool {
+        self.far.is_some()
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<[u16; N]>() * (1 + usize::from(self.far.is_some()))
+    }
+}
+
+/// An array on the heap; a thread's stack may have no room for it, where a box of a value would put it first.
+fn zeros<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
+    // It has as many as the array, so this never makes another.
+    vec![T::default(); N].into_boxed_slice().try_into().unwrap_or_else(|_| Box::new([T::default(); N]))
+}
+
+/// A segment in a text.
+pub(crate) struct Part<'a> {
+    pub(crate) text: &'a [u8],
+    pub(crate) segment: Range<usize>,
+    /// Bytes before it whose places are put down as well.
+    pub(crate) again: usize,
+    /// The place of its first byte.
+    pub(crate) place: u16,
+}
+
+impl<const SPAN: usize, const ROUNDS: usize> Room<SPAN, ROUNDS> {
+    pub(crate) fn new(looks_twice: bool) -> Room<SPAN, ROUNDS> {
+        let rows = vec![[0; ROUNDS]; COUNT + 1].into_boxed_slice();
+        let rows = rows.try_into().unwrap_or_else(|_| Box::new([[0; ROUNDS]; COUNT + 1]));
+        Room { near: zeros(), far: looks_twice.then(zeros), rows, pieces: Vec::new() }
+    }
+
+    /// The symbols of a segment, counted.
+    pub(crate) fn find(
+        &mut self,
+        processor: Processor,
+        latest: &mut (impl Latest + ?Sized),
+        part: Part<'_>,
+    ) -> (Symbols<'_, ROUNDS>, Histogram) {
+        let Part { text, segment, again, place } = part;
         let before = segment.start.min(WINDOW);
         let text = &text[segment.start - before..];
-        let segment = before..before + segment.len();
-        self.look_back(text, segment.clone(), place);
+        let segment_bytes = segment.len();
+        let segment = before..before + segment_bytes;
+        let looked = before - again..segment.end;
+        if latest.has_far() && self.far.is_none() {
+            self.far = Some(zeros());
+        }
+        let far = self.far.as_mut().map_or(&mut [][..], |far| &mut far[looked.clone()]);
+        latest.look_back(processor, &text[looked.start..], place.wrapping_sub(again as u16), &mut self.near[looked.clone()], far);
         self.pieces.clear();
-        let (text, near, rows, pieces) = (Text::new(text), &*self.near.back, &mut self.symbols, &mut self.pieces);
-        match &self.far {
-            None => self.processor.run(Take { given: Given { text, near, more: Once }, segment, rows, pieces }),
-            Some(far) => self.processor.run(Take { given: Given { text, near, more: Twice(&far.back) }, segment, rows, pieces }),
+        let (text, near, rows, pieces) = (Text::new(text), &*self.near, &mut *self.rows, &mut self.pieces);
+        match self.far.as_ref().filter(|_| latest.has_far()) {
+            None => processor.run(Take { given: Given { text, near, more: Once }, segment, rows, pieces }),
+            Some(far) => processor.run(Take { given: Given { text, near, more: Twice(far) }, segment, rows, pieces }),
         }
         self.pieces.sort_unstable_by_key(|piece| piece.at);
-        let mut counts = [Counts::EMPTY; 4];
-        self.processor.run(Count { rows: &mut self.symbols, pieces: &self.pieces, counts: &mut counts });
-        (Symbols { rows: &self.symbols, pieces: &self.pieces }, Counts::histogram(&counts))
-    }
-
-    /// [`Places::look_back`], in all tables.
-    fn look_back(&mut self, text: &[u8], part: Range<usize>, place: u16) {
-        self.near.look_back::<NEAR>(self.processor, text, part.clone(), place, self.bits);
-        if let Some(far) = &mut self.far {
-            far.look_back::<FAR>(self.processor, text, part, place, self.bits);
-        }
+        let (rows, pieces) = (&mut *self.rows, &self.pieces);
+        let histogram = if segment_bytes <= ALONE {
+            count::<1, ROUNDS>(processor, rows, pieces)
+        } else {
+            count::<4, ROUNDS>(processor, rows, pieces)
+        };
+        (Symbols { rows: &self.rows, pieces: &self.pieces }, histogram)
     }
 }
 
-/// Work of [`Places::look_back`].
-struct LookBack<'a, const BYTES: usize> {
+/// Work of [`Latest::look_back`].
+struct LookBack<'a, const BYTES: usize, const N: usize> {
     /// From the first byte on.
     text: &'a [u8],
     /// Place of its first byte.
     place: u16,
     bits: u32,
-    latest: &'a mut Latest,
+    latest: &'a mut [u16; N],
     back: &'a mut [i16],
 }
 
-impl<const BYTES: usize> Work for LookBack<'_, BYTES> {
+impl<const BYTES: usize, const N: usize> Work for LookBack<'_, BYTES, N> {
     type Result = ();
 
     #[inline(always)]
@@ -268,7 +330,7 @@ impl<const BYTES: usize> Work for LookBack<'_, BYTES> {
                 hash_far(text, bits, &mut hashes)
             }
             text = &text[some.len()..];
-            let mut latest_of = |hash: u16, place| std::mem::replace(&mut latest[usize::from(hash)], place);
+            let mut latest_of = |hash: u16, place| std::mem::replace(&mut latest[usize::from(hash) & (N - 1)], place);
             let (eights, few) = some.as_chunks_mut::<8>();
             let (hashes, last) = hashes.split_at(8 * eights.len());
             for (back, hashes) in eights.iter_mut().zip(hashes.as_chunks::<8>().0) {
@@ -316,9 +378,9 @@ const FACTORS: [u16; 4] = [0x9e37, 0x79b1, 0x85eb, 0xca87];
 
 /// Input of the lanes.
 #[derive(Clone, Copy)]
-struct Given<'a, M> {
+struct Given<'a, M, const SPAN: usize> {
     text: Text<'a>,
-    near: &'a Back,
+    near: &'a [i16; SPAN],
     more: M,
 }
 
@@ -349,9 +411,9 @@ impl More for Once {
 
 /// The place of seven bytes, here and at the next byte.
 #[derive(Clone, Copy)]
-struct Twice<'a>(&'a Back);
+struct Twice<'a, const SPAN: usize>(&'a [i16; SPAN]);
 
-impl More for Twice<'_> {
+impl<const SPAN: usize> More for Twice<'_, SPAN> {
     #[inline(always)]
     fn better(self, vectors: impl Lanes, text: Text<'_>, at: usize, (near, length): (isize, isize)) -> (isize, isize) {
         let far = isize::from(self.0[at]);
@@ -372,30 +434,42 @@ impl More for Twice<'_> {
 }
 
 /// Takes all symbols.
-struct Take<'a, M> {
-    given: Given<'a, M>,
+struct Take<'a, M, const SPAN: usize, const ROUNDS: usize> {
+    given: Given<'a, M, SPAN>,
     segment: Range<usize>,
-    rows: &'a mut [[Symbol; ROUNDS]; COUNT + 1],
+    rows: &'a mut Rows<ROUNDS>,
     pieces: &'a mut Vec<Piece>,
 }
 
-impl<M: More> Work for Take<'_, M> {
+impl<M: More, const SPAN: usize, const ROUNDS: usize> Work for Take<'_, M, SPAN, ROUNDS> {
     type Result = ();
 
     #[inline(always)]
     fn run(self, vectors: impl Lanes) {
+        match self.segment.len() {
+            bytes if bytes <= ALONE => self.take::<1>(vectors),
+            bytes if bytes <= FEW => self.take::<FEW_LANES>(vectors),
+            _ => self.take::<COUNT>(vectors),
+        }
+    }
+}
+
+impl<M: More, const SPAN: usize, const ROUNDS: usize> Take<'_, M, SPAN, ROUNDS> {
+    /// Takes all symbols, in so many lanes.
+    #[inline(always)]
+    fn take<const LANES: usize>(self, vectors: impl Lanes) {
         let Take { given, segment, rows, pieces } = self;
-        let border = |lane: usize| segment.start + segment.len() * lane / COUNT;
-        let mut lanes: [Lane; COUNT] = std::array::from_fn(|lane| Lane::new(border(lane), border(lane + 1)));
-        let mut starts: [(usize, usize); COUNT] = std::array::from_fn(|lane| (border(lane), 0));
+        let border = |lane: usize| segment.start + segment.len() * lane / LANES;
+        let mut lanes: [Lane; LANES] = std::array::from_fn(|lane| Lane::new(border(lane), border(lane + 1)));
+        let mut starts: [(usize, usize); LANES] = std::array::from_fn(|lane| (border(lane), 0));
         let (rows, [row]) = rows.split_at_mut(COUNT) else { return };
-        let Some(rows) = rows.first_chunk_mut::<COUNT>() else { return };
+        let Some(rows) = rows.first_chunk_mut::<LANES>() else { return };
         let mut ends = Ends { row, count: 0, pieces };
         let mut round = 0;
         loop {
             round = rounds(vectors, given, &mut lanes, rows, round);
             let mut all = true;
-            for lane in 0..COUNT {
+            for lane in 0..LANES {
                 if !lanes[lane].has_room() {
                     let (at, first) = starts[lane];
                     ends.close(vectors, given, &mut lanes[lane], Piece { at, row: lane, first, end: round });
@@ -407,7 +481,7 @@ impl<M: More> Work for Take<'_, M> {
                 break;
             }
         }
-        for lane in 0..COUNT {
+        for lane in 0..LANES {
             if lanes[lane].at < lanes[lane].end {
                 let (at, first) = starts[lane];
                 ends.close(vectors, given, &mut lanes[lane], Piece { at, row: lane, first, end: round });
@@ -417,17 +491,17 @@ impl<M: More> Work for Take<'_, M> {
 }
 
 /// The symbols at the lanes' ends, which are taken apart.
-struct Ends<'a> {
+struct Ends<'a, const ROUNDS: usize> {
     row: &'a mut [Symbol; ROUNDS],
     count: usize,
     /// All pieces so far.
     pieces: &'a mut Vec<Piece>,
 }
 
-impl Ends<'_> {
+impl<const ROUNDS: usize> Ends<'_, ROUNDS> {
     /// Ends a lane, of which this piece is taken.
     #[inline(always)]
-    fn close(&mut self, vectors: impl Lanes, given: Given<'_, impl More>, lane: &mut Lane, taken: Piece) {
+    fn close<const SPAN: usize>(&mut self, vectors: impl Lanes, given: Given<'_, impl More, SPAN>, lane: &mut Lane, taken: Piece) {
         let (at, first) = (lane.at, self.count);
         lane.finish(vectors, given, self.row, &mut self.count);
         self.pieces.extend([taken, Piece { at, row: COUNT, first, end: self.count }]);
@@ -436,11 +510,11 @@ impl Ends<'_> {
 
 /// Takes a symbol in each lane, again and again, until a lane is near its end.
 #[inline(always)]
-fn rounds(
+fn rounds<const SPAN: usize, const ROUNDS: usize, const LANES: usize>(
     vectors: impl Lanes,
-    given: Given<'_, impl More>,
-    kept: &mut [Lane; COUNT],
-    rows: &mut [[Symbol; ROUNDS]; COUNT],
+    given: Given<'_, impl More, SPAN>,
+    kept: &mut [Lane; LANES],
+    rows: &mut [[Symbol; ROUNDS]; LANES],
     from: usize,
 ) -> usize {
     let mut lanes = *kept;
@@ -456,7 +530,7 @@ fn rounds(
 }
 
 /// Gives a lane half of the rest of the longest; false if that is too little.
-fn share(lanes: &mut [Lane; COUNT], lane: usize) -> bool {
+fn share(lanes: &mut [Lane], lane: usize) -> bool {
     let Some(longest) = lanes.iter_mut().max_by_key(|lane| lane.end - lane.at) else { return false };
     let left = longest.end - longest.at;
     if left < WORTH_SHARING {
@@ -490,7 +564,7 @@ impl Lane {
 
     /// Takes a symbol, of a match of so many bytes at most.
     #[inline(always)]
-    fn step(&mut self, vectors: impl Lanes, given: Given<'_, impl More>, most: usize) -> Symbol {
+    fn step<const SPAN: usize>(&mut self, vectors: impl Lanes, given: Given<'_, impl More, SPAN>, most: usize) -> Symbol {
         let at = self.at;
         let back = isize::from(given.near[at]);
         let here = given.text.word(at).unwrap_or_else(nothing);
@@ -513,7 +587,13 @@ impl Lane {
 
     /// Takes the rest.
     #[inline(always)]
-    fn finish(&mut self, vectors: impl Lanes, given: Given<'_, impl More>, row: &mut [Symbol; ROUNDS], next: &mut usize) {
+    fn finish<const SPAN: usize, const ROUNDS: usize>(
+        &mut self,
+        vectors: impl Lanes,
+        given: Given<'_, impl More, SPAN>,
+        row: &mut [Symbol; ROUNDS],
+        next: &mut usize,
+    ) {
         while self.at < self.end {
             row[*next] = if given.text.word(self.at).is_some() {
                 self.step(vectors, given, self.end - self.at)
@@ -559,14 +639,21 @@ fn longer(text: Text<'_>, earlier: usize, at: usize, end: usize) -> usize {
     length.min(most)
 }
 
-/// Gives symbols their last form, and counts them.
-struct Count<'a> {
-    rows: &'a mut [[Symbol; ROUNDS]; COUNT + 1],
-    pieces: &'a [Piece],
-    counts: &'a mut [Counts; 4],
+/// Counts a segment's symbols, so many side by side.
+fn count<const SIDES: usize, const ROUNDS: usize>(processor: Processor, rows: &mut Rows<ROUNDS>, pieces: &[Piece]) -> Histogram {
+    let mut counts = [Counts::EMPTY; SIDES];
+    processor.run(Count { rows, pieces, counts: &mut counts });
+    Counts::histogram(&counts)
 }
 
-impl Work for Count<'_> {
+/// Gives symbols their last form, and counts them.
+struct Count<'a, const ROUNDS: usize, const SIDES: usize> {
+    rows: &'a mut Rows<ROUNDS>,
+    pieces: &'a [Piece],
+    counts: &'a mut [Counts; SIDES],
+}
+
+impl<const ROUNDS: usize, const SIDES: usize> Work for Count<'_, ROUNDS, SIDES> {
     type Result = ();
 
     #[inline(always)]
@@ -578,7 +665,7 @@ impl Work for Count<'_> {
                     *symbol = last_form(*symbol);
                 }
                 // A count that follows another of its kind would wait for it.
-                let (fours, few) = some.as_chunks::<4>();
+                let (fours, few) = some.as_chunks::<SIDES>();
                 for four in fours {
                     counts.iter_mut().zip(four).for_each(|(counts, symbol)| counts.count(*symbol));
                 }
@@ -608,7 +695,7 @@ impl Counts {
         self.distance[(symbol >> SLOT_AT) as usize & 31] += 1;
     }
 
-    fn histogram(all: &[Counts; 4]) -> Histogram {
+    fn histogram(all: &[Counts]) -> Histogram {
         let mut histogram = Histogram::of_nothing();
         let litlen: [u32; 512] = std::array::from_fn(|at| all.iter().map(|counts| counts.litlen[at]).sum());
         let (bytes, lengths) = litlen.split_at(256);
@@ -621,14 +708,26 @@ impl Counts {
     }
 }
 
-impl Body for Symbols<'_> {
+impl<const ROUNDS: usize> Body for Symbols<'_, ROUNDS> {
+    type Forms = ([u64; 512], [u64; 256]);
+
     #[inline(always)]
-    fn write<'w>(&self, _: &[u8], codes: &Codes, litlens: &Litlens, mut writer: Writer<'w>) -> Writer<'w> {
+    fn forms(codes: &Codes, litlens: &Litlens) -> Self::Forms {
         let lengths = codes.lengths(litlens);
-        let litlens: [u64; 512] = std::array::from_fn(|at| if at < 256 { litlens[at] } else { lengths[at - 256] }.packed());
         let distances = codes.distances();
+        let litlens = std::array::from_fn(|at| if at < 256 { litlens[at] } else { lengths[at - 256] }.packed());
         // The byte that a slot is in has a bit of the litlen's too.
-        let distances: [u64; 256] = std::array::from_fn(|at| distances[at & 31].packed());
+        (litlens, std::array::from_fn(|at| distances[at & 31].packed()))
+    }
+
+    fn fixed() -> &'static Self::Forms {
+        static FORMS: LazyLock<([u64; 512], [u64; 256])> =
+            LazyLock::new(|| Symbols::<{ rounds_of(SEGMENT) }>::forms(&FIXED, &FIXED.litlens()));
+        &FORMS
+    }
+
+    #[inline(always)]
+    fn write<'w>(&self, _: &[u8], (litlens, distances): &Self::Forms, mut writer: Writer<'w>) -> Writer<'w> {
         let coded = |symbol: &Symbol| {
             let litlen = litlens[(symbol >> LITLEN_AT) as usize];
             let distance = distances[usize::from((symbol >> SLOT_AT) as u8)];

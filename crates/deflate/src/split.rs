@@ -97,6 +97,25 @@ impl Work for Join<'_> {
     }
 }
 
+/// About the size of a block in a code of its own, without extra bits, in bits.
+pub(crate) fn cost_of(processor: Processor, histogram: &Histogram) -> f32 {
+    processor.run(Cost { histogram })
+}
+
+/// Work of [`cost_of`].
+struct Cost<'a> {
+    histogram: &'a Histogram,
+}
+
+impl Work for Cost<'_> {
+    type Result = f32;
+
+    #[inline(always)]
+    fn run(self, _: impl Lanes) -> f32 {
+        cost(self.histogram, &Histogram::EMPTY)
+    }
+}
+
 #[inline(always)]
 fn gain(parts: &[Part], a: Joined, b: Joined) -> f32 {
     a.cost + b.cost - cost(&parts[a.part].histogram, &parts[b.part].histogram)

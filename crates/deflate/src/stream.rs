@@ -1,27 +1,27 @@
 //! Deflate of bytes as they come, with flushes between.
 //!
 //! ```text
-//!              bytes                    bytes, the rows grow
+//!              bytes                    bytes, the tables grow
 //!   no tables ───────> a block is open ──┐       flush
-//!                       ^    ^───────────┘────────────────> at a border: window and rows are kept
+//!                       ^    ^───────────┘────────────────> at a border: text and tables are kept
 //!                       └──────────────────── bytes ─────────────┘
 //! ```
 //!
-//! Each push parses what it takes, but for the last [`AHEAD`] bytes, which a match may reach into what comes. A block ends at a flush, and where
-//! its bytes would leave the window's ring: its literals are read from there. What a stream keeps between flushes is the window and the rows; the lists
-//! of an open block are borrowed from a [`Stock`], as are the rows, which begin small and grow with what has been there.
+//! The first two levels go the quick way ([`quick`]), the others that of rows ([`rows`]). What a stream needs for as long as a block is open, it borrows
+//! from a [`Stock`], as it does its tables.
 //!
 //! Invariant: the same pushes behind the same dictionary give the same bytes, whatever its parts have done before, and on every processor.
 
+mod quick;
+mod rows;
+
 use crate::bits::Rest;
-use crate::block;
-use crate::lazy::Lazy;
-use crate::parse::{self, Sequences, Stretch};
+use crate::parse::Sequences;
 use crate::processor::Processor;
-use crate::rows::{self, Nature, STREAM_BYTES, STREAM_SIZES, Tables};
+use crate::rows::{STREAM_BYTES, STREAM_SIZES, Tables};
 use crate::symbols::WINDOW;
-use crate::window::{AHEAD, RING, STRIDE};
-use crate::{EFFORTS, write_parts};
+use quick::ByQuick;
+use rows::ByRows;
 
 /// What has to be decodable when a push returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,8 +42,14 @@ pub trait Stock {
     /// Keeps lists for another block.
     fn give_lists(&self, lists: Lists);
 
-    /// A table of one of [`Table::SIZES`], if any waits here.
-    fn take_table(&self, size: usize) -> Option<Table>;
+    /// Room of another block, if any waits here.
+    fn take_room(&self) -> Option<Room>;
+
+    /// Keeps room for another block.
+    fn give_room(&self, room: Room);
+
+    /// A table of one of [`Table::KINDS`], if any waits here.
+    fn take_table(&self, kind: usize) -> Option<Table>;
 
     /// Keeps a table for another stream.
     fn give_table(&self, table: Table);
@@ -57,6 +63,12 @@ impl Stock for () {
 
     fn give_lists(&self, _: Lists) {}
 
+    fn take_room(&self) -> Option<Room> {
+        None
+    }
+
+    fn give_room(&self, _: Room) {}
+
     fn take_table(&self, _: usize) -> Option<Table> {
         None
     }
@@ -67,74 +79,84 @@ impl Stock for () {
 /// What an open block needs.
 pub struct Lists(Sequences);
 
-/// A window and what finds places in it.
-pub struct Table {
-    size: usize,
-    tables: Box<dyn Tables>,
+/// What a block of the first two levels needs while it is coded.
+pub struct Room(Box<quick::Room>);
+
+/// A stream's last bytes, and what finds places in them.
+pub struct Table(Kind);
+
+enum Kind {
+    /// Rows of a size.
+    Rows(usize, Box<dyn Tables>),
+    Quick(Box<quick::Table>),
 }
 
 impl Table {
-    /// Sizes that there are, the smallest first.
+    /// Sizes that there are of each, the smallest first.
     pub const SIZES: usize = STREAM_SIZES;
 
-    /// Which it is of [`Table::SIZES`].
-    pub fn size(&self) -> usize {
-        self.size
+    /// Kinds that there are.
+    pub const KINDS: usize = Table::SIZES + quick::KINDS;
+
+    /// Which it is of [`Table::KINDS`].
+    pub fn kind(&self) -> usize {
+        match &self.0 {
+            Kind::Rows(size, _) => *size,
+            Kind::Quick(table) => Table::SIZES + table.kind(),
+        }
     }
 
-    /// The size for a stream that has had so many bytes.
-    fn fit(bytes: u64) -> usize {
-        FITS.iter().take_while(|most| bytes > **most).count()
-    }
-
-    /// One of a size.
-    fn take(size: usize, stock: &dyn Stock) -> Table {
-        stock.take_table(size).unwrap_or_else(|| Table { size, tables: rows::of_stream(size) })
+    fn of_rows(size: usize, tables: Box<dyn Tables>) -> Table {
+        Table(Kind::Rows(size, tables))
     }
 }
 
-/// The most bytes of a stream for which tables of each size but the last do.
-const FITS: [u64; STREAM_SIZES - 1] = [2048, 8192];
-
-/// Sequences of a block.
-const BLOCK_SEQUENCES: usize = 4096;
-
-/// Bytes of a block. All of them are in the ring yet when it is written, with the longest match, what waits, and zeros behind.
-const BLOCK_BYTES: u64 = 24 * 1024;
-const _: () = assert!(BLOCK_BYTES as usize + 2 * AHEAD + STRIDE + AHEAD <= RING && WINDOW + STRIDE + 3 * AHEAD <= RING);
-
-/// Bytes that say where a place belongs in the rows.
-const HASHED: u64 = 7;
-
 /// The most bytes that a stream holds behind a flush.
 pub const RESTING: usize = STREAM_BYTES;
+const _: () = assert!(quick::RESTING <= RESTING);
 
 /// The most bytes that a stream holds.
-pub const STREAMING: usize = STREAM_BYTES + parse::held(BLOCK_SEQUENCES, BLOCK_BYTES as usize);
+pub const STREAMING: usize = STREAM_BYTES + rows::OPEN_BYTES;
 
 /// A stream of one body.
 pub struct Stream {
     level: u8,
     processor: Processor,
-    parser: Option<Lazy>,
-    /// Which of [`Table::SIZES`] the parser has.
-    size: usize,
-    /// What the open block has so far.
-    open: Option<Lists>,
+    /// The largest of the sizes that its tables may have.
+    most: usize,
+    way: Way,
+}
+
+enum Way {
+    Rows(Box<ByRows>),
+    Quick(Box<ByQuick>),
+}
+
+/// What is left of a stream that goes on in another way.
+#[derive(Default)]
+struct Left {
+    /// Its last bytes.
+    history: Vec<u8>,
     /// Bits of the last byte.
     rest: Rest,
-    /// The largest of the sizes that it may have.
-    most: usize,
-    /// The last bytes, while there are no tables.
-    history: Vec<u8>,
-    /// Places are numbers of bytes since the first of the dictionary: the first one of the open block,
-    from: u64,
-    /// the first that is in no sequence,
-    at: u64,
-    /// the first that is not in the window,
-    filled: u64,
-    /// and the first that may not be in the rows, though it is in a sequence: what followed was not there.
-    learned: u64,
+    /// Whether something is behind the last border.
+    owes: bool,
+}
+
+impl Way {
+    fn new(processor: Processor, level: u8, most: usize, left: Left) -> Way {
+        match level {
+            0..=2 => Way::Quick(Box::new(ByQuick::new(processor, level == 2, most, left))),
+            _ => Way::Rows(Box::new(ByRows::new(processor, level, most, left))),
+        }
+    }
+
+    fn is_for(&self, level: u8) -> bool {
+        match self {
+            Way::Rows(_) => level > 2,
+            Way::Quick(way) => level <= 2 && way.looks_twice() == (level == 2),
+        }
+    }
 }
 
 impl Stream {
@@ -145,217 +167,81 @@ impl Stream {
 
     /// The same, on a processor that can do so much: it gives the same bytes.
     pub fn on(processor: Processor, level: u8) -> Stream {
-        Stream {
-            level,
-            processor,
-            parser: None,
-            size: 0,
-            open: None,
-            rest: Rest::default(),
-            most: STREAM_SIZES - 1,
-            history: Vec::new(),
-            from: 0,
-            at: 0,
-            filled: 0,
-            learned: 0,
-        }
+        let most = STREAM_SIZES - 1;
+        Stream { level, processor, most, way: Way::new(processor, level, most, Left::default()) }
     }
 
     /// Has tables of this one of [`Table::SIZES`] at most.
     pub fn limit(&mut self, size: usize) {
         self.most = size.min(STREAM_SIZES - 1);
+        match &mut self.way {
+            Way::Rows(way) => way.limit(self.most),
+            Way::Quick(way) => way.limit(self.most),
+        }
     }
 
     /// Begins behind a dictionary, of which the last 32 KB count: the decoder must have put it out just before. Only before the first push.
     pub fn begin(&mut self, dictionary: &[u8]) {
-        self.history = dictionary[dictionary.len().saturating_sub(WINDOW)..].to_vec();
+        let history = dictionary[dictionary.len().saturating_sub(WINDOW)..].to_vec();
+        self.way = Way::new(self.processor, self.level, self.most, Left { history, ..Left::default() });
     }
 
     /// Takes all of `input`, and appends what comes out to `out`. Nothing may follow [`Flush::Finish`].
     pub fn push(&mut self, input: &[u8], flush: Flush, stock: &dyn Stock, out: &mut Vec<u8>) {
-        if !input.is_empty() {
-            self.grow(input, stock);
+        if !input.is_empty() && !self.way.is_for(self.level) {
+            let left = match &mut self.way {
+                Way::Rows(way) => way.end(stock, out),
+                Way::Quick(way) => way.end(stock, out),
+            };
+            self.way = Way::new(self.processor, self.level, self.most, left);
         }
-        for part in input.chunks(STRIDE) {
-            self.put(part);
-            self.learn();
-            self.parse(self.filled.saturating_sub(AHEAD as u64), stock, out);
+        match &mut self.way {
+            Way::Rows(way) => way.push(input, flush, stock, out),
+            Way::Quick(way) => way.push(input, flush, stock, out),
         }
-        match flush {
-            Flush::None => {}
-            Flush::Sync => {
-                self.parse_all(stock, out);
-                // Without an open block all bytes so far are behind a border.
-                if self.open.is_some() {
-                    self.end_block(false, stock, out);
-                }
-            }
-            Flush::Finish => {
-                self.parse_all(stock, out);
-                self.end_block(true, stock, out);
-                std::mem::take(&mut self.rest).finish(out);
-                self.leave(stock);
-            }
+        if flush == Flush::Finish {
+            self.leave(stock);
         }
     }
 
     /// Bytes that it holds now.
     pub fn memory(&self) -> usize {
-        let tables = self.parser.as_ref().map_or(0, Lazy::bytes);
-        tables + self.open.as_ref().map_or(0, Lists::bytes) + self.history.capacity()
+        match &self.way {
+            Way::Rows(way) => way.memory(),
+            Way::Quick(way) => way.memory(),
+        }
+    }
+
+    /// The most bytes that it holds, with those that a push gives back before it returns.
+    pub fn full_memory(&self) -> usize {
+        match self.level {
+            0..=2 => quick::full_memory(self.level == 2),
+            _ => STREAMING,
+        }
     }
 
     /// Leaves its tables until the next push, and keeps the last bytes that it took, so many at most, for matches. Only behind a flush.
     pub fn lighten(&mut self, most: usize, stock: &dyn Stock) {
-        debug_assert!(self.open.is_none(), "only after a flush");
-        if let Some(mut parser) = self.parser.take() {
-            let bytes = self.filled.min(most.min(WINDOW) as u64) as usize;
-            self.history = Vec::with_capacity(bytes);
-            parser.window().copy((self.filled - bytes as u64) as u16, bytes, &mut self.history);
-            stock.give_table(Table { size: self.size, tables: parser.into_tables() });
-        } else if self.history.len() > most {
-            self.history = self.history[self.history.len() - most..].to_vec();
+        match &mut self.way {
+            Way::Rows(way) => way.lighten(most, stock),
+            Way::Quick(way) => way.lighten(most, stock),
         }
-        (self.from, self.at, self.filled, self.learned) = (0, 0, 0, 0);
     }
 
     /// Goes on at another level.
     pub fn set_level(&mut self, level: u8) {
         self.level = level;
-        if let Some(parser) = &mut self.parser {
-            parser.set_effort(effort(level));
+        if let Way::Rows(way) = &mut self.way {
+            way.set_level(level);
         }
     }
 
     /// Leaves all that it borrowed, and forgets what it was given.
     pub fn leave(&mut self, stock: &dyn Stock) {
-        if let Some(parser) = self.parser.take() {
-            stock.give_table(Table { size: self.size, tables: parser.into_tables() });
+        match &mut self.way {
+            Way::Rows(way) => way.leave(stock),
+            Way::Quick(way) => way.leave(stock),
         }
-        if let Some(mut lists) = self.open.take() {
-            lists.0.abandon();
-            stock.give_lists(lists);
-        }
-        let most = self.most;
-        *self = Stream { most, ..Stream::on(self.processor, self.level) };
+        self.way = Way::new(self.processor, self.level, self.most, Left::default());
     }
-
-    /// Sees to it that there are tables, as large as all that has come needs.
-    fn grow(&mut self, input: &[u8], stock: &dyn Stock) {
-        let history = std::mem::take(&mut self.history);
-        let size = Table::fit(self.filled + (history.len() + input.len()) as u64).min(self.most);
-        if self.parser.is_some() && size <= self.size {
-            return;
-        }
-        let mut table = Table::take(size, stock);
-        match self.parser.take().map(Lazy::into_tables) {
-            Some(mut old) => {
-                *table.tables.window() = *old.window();
-                stock.give_table(Table { size: self.size, tables: old });
-            }
-            None => table.tables.window().reset(&[]),
-        }
-        self.size = size;
-        let parser = self.parser.insert(Lazy::new(effort(self.level), self.processor, table.tables));
-        parser.restart(usize::MAX, Nature::of(input));
-        self.learned = self.at.saturating_sub(WINDOW as u64);
-        if !history.is_empty() {
-            self.put(&history);
-            (self.from, self.at) = (self.filled, self.filled);
-        }
-    }
-
-    /// Puts bytes into the window.
-    fn put(&mut self, bytes: &[u8]) {
-        if let Some(parser) = &mut self.parser {
-            parser.window().put(bytes);
-            self.filled += bytes.len() as u64;
-        }
-    }
-
-    /// Puts those places into the rows of which all is there now that says where they belong.
-    fn learn(&mut self) {
-        let end = self.at.min(self.filled.saturating_sub(HASHED));
-        if let Some(parser) = self.parser.as_mut().filter(|_| end > self.learned) {
-            let first = u32::from(self.learned as u16);
-            parser.learn(first..first + (end - self.learned) as u32, 1);
-            self.learned = end;
-        }
-    }
-
-    /// Parses all that has come.
-    fn parse_all(&mut self, stock: &dyn Stock, out: &mut Vec<u8>) {
-        if let Some(parser) = self.parser.as_mut().filter(|_| self.at < self.filled) {
-            parser.window().put_zeros();
-            self.parse(self.filled, stock, out);
-        }
-    }
-
-    /// Parses up to a border, or beyond it by a part of a match.
-    fn parse(&mut self, border: u64, stock: &dyn Stock, out: &mut Vec<u8>) {
-        while self.at < border {
-            let Some(parser) = &mut self.parser else { return };
-            let lists = self.open.get_or_insert_with(|| stock.take_lists().unwrap_or_else(Lists::new));
-            let border = border.min(self.from + BLOCK_BYTES);
-            if self.at >= border || lists.0.is_full() {
-                self.write(false, out);
-                continue;
-            }
-            // What is far off is of no interest, so 32 bits do.
-            let from = u32::from(self.at as u16);
-            let mut stretch = Stretch {
-                at: from,
-                border: from + (border - self.at) as u32,
-                end: from + (self.filled - self.at) as u32,
-                history: self.at.min(1 << 24) as u32,
-            };
-            parser.run(&mut stretch, &mut lists.0);
-            self.at += u64::from(stretch.at - from);
-            lists.0.flush_many();
-            self.learned = self.learned.max(self.at.min(self.filled.saturating_sub(HASHED)));
-        }
-    }
-
-    /// Writes what the open block has.
-    fn write(&mut self, last: bool, out: &mut Vec<u8>) {
-        let (Some(lists), Some(parser)) = (&mut self.open, &mut self.parser) else { return };
-        let sequences = &mut lists.0;
-        sequences.end();
-        let bytes = (self.at - self.from) as usize;
-        let mut block = Vec::with_capacity(bytes);
-        parser.window().copy(self.from as u16, bytes, &mut block);
-        self.rest = write_parts(self.processor, sequences, &block, last, self.rest, out);
-        sequences.clear();
-        self.from = self.at;
-    }
-
-    /// Writes what the open block has, and what comes behind the last byte of all.
-    fn end_block(&mut self, last: bool, stock: &dyn Stock, out: &mut Vec<u8>) {
-        let is_empty = self.from == self.at;
-        if !is_empty {
-            self.write(last, out);
-        }
-        if let Some(lists) = self.open.take() {
-            stock.give_lists(lists);
-        }
-        self.rest = match last {
-            false => block::write_border(self.rest, out),
-            true if is_empty => block::write_end(self.rest, out),
-            true => self.rest,
-        };
-    }
-}
-
-impl Lists {
-    fn new() -> Lists {
-        Lists(Sequences::with(BLOCK_SEQUENCES, BLOCK_BYTES as usize))
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.bytes()
-    }
-}
-
-fn effort(level: u8) -> crate::lazy::Effort {
-    EFFORTS[usize::from(level.saturating_sub(3)).min(EFFORTS.len() - 1)]
 }

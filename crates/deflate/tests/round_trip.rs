@@ -96,7 +96,7 @@ fn a_dictionary_is_referred_to() {
         let (mut alone, mut with) = (Vec::new(), Vec::new());
         encoder.encode(&[], &input, true, &mut alone);
         encoder.encode(&input, &input, true, &mut with);
-        assert!(with.len() * 5 < alone.len(), "level {level}: {} of {}", with.len(), alone.len());
+        assert!(with.len() * 4 < alone.len(), "level {level}: {} of {}", with.len(), alone.len());
         assert!(inflate(&input, &with) == (input.clone(), true));
     }
 }

@@ -10,16 +10,17 @@ use flate2::{Decompress, FlushDecompress, Status};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use terse_deflate::decode::{Inflate, Stop};
-use terse_deflate::{Flush, Lists, Processor, RESTING, STREAMING, Stock, Stream, Table};
+use terse_deflate::{Flush, Lists, Processor, RESTING, Room, STREAMING, Stock, Stream, Table};
 use terse_trial::{Form, stream};
 
 /// Levels that differ.
-const LEVELS: std::ops::RangeInclusive<u8> = 3..=8;
+const LEVELS: std::ops::RangeInclusive<u8> = 1..=8;
 
 /// A stock that keeps everything, so that what a stream leaves has been used by another.
 #[derive(Default)]
 struct Shelf {
     lists: RefCell<Vec<Lists>>,
+    rooms: RefCell<Vec<Room>>,
     tables: RefCell<Vec<Table>>,
 }
 
@@ -32,9 +33,17 @@ impl Stock for Shelf {
         self.lists.borrow_mut().push(lists);
     }
 
-    fn take_table(&self, size: usize) -> Option<Table> {
+    fn take_room(&self) -> Option<Room> {
+        self.rooms.borrow_mut().pop()
+    }
+
+    fn give_room(&self, room: Room) {
+        self.rooms.borrow_mut().push(room);
+    }
+
+    fn take_table(&self, kind: usize) -> Option<Table> {
         let mut tables = self.tables.borrow_mut();
-        let place = tables.iter().position(|table| table.size() == size)?;
+        let place = tables.iter().position(|table| table.kind() == kind)?;
         Some(tables.swap_remove(place))
     }
 
@@ -204,6 +213,20 @@ fn a_border_is_an_empty_stored_block_and_comes_once() {
     let length = coded.len();
     stream.push(&[], Flush::Sync, &(), &mut coded);
     assert_eq!(coded.len(), length, "nothing new");
+}
+
+/// As many bytes as a block has, and one less and one more, behind as many as can be referred to.
+#[test]
+fn blocks_may_be_full() {
+    let body = text(7, 160 << 10);
+    for level in LEVELS {
+        for length in [32_767, 32_768, 32_769, 65_536] {
+            for flush in [true, false] {
+                let acts: Vec<Act> = body.chunks(length).map(|piece| Act::Push(piece.to_vec(), flush)).collect();
+                run(Processor::here(), level, &acts, &());
+            }
+        }
+    }
 }
 
 /// The farthest match is used across pieces, and what is farther is not.

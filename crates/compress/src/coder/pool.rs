@@ -11,7 +11,7 @@ use crate::settings::Process;
 use libdeflater::{CompressionLvl, Compressor};
 use mbrotli::EncoderConfig;
 use std::sync::{Mutex, PoisonError};
-use terse_deflate::{Encoder, Lists, Stock, Table};
+use terse_deflate::{Encoder, Lists, Room, Stock, Table};
 use zlib_rs::{Deflate, DeflateConfig};
 use zstd_safe::CCtx;
 
@@ -58,9 +58,10 @@ pub struct Pool {
     wholes: [Shelf<Compressor>; 13],
     /// Of our own coder.
     owns: [Shelf<Encoder>; 1 + *terse_deflate::LEVELS.end() as usize],
-    /// What streams of our own coder borrow, by size.
-    tables: [Shelf<Table>; Table::SIZES],
+    /// What streams of our own coder borrow, by kind.
+    tables: [Shelf<Table>; Table::KINDS],
     lists: Shelf<Lists>,
+    rooms: Shelf<Room>,
     /// Of any level: a state is given its level when it is taken.
     zstds: Shelf<CCtx<'static>>,
     brotlis: [Shelf<mbrotli::Compressor>; 12],
@@ -78,6 +79,7 @@ impl Pool {
             owns: Default::default(),
             tables: Default::default(),
             lists: Shelf::default(),
+            rooms: Shelf::default(),
             zstds: Shelf::default(),
             brotlis: Default::default(),
         }
@@ -144,6 +146,7 @@ impl Pool {
         self.owns.iter().for_each(Shelf::trim);
         self.tables.iter().for_each(Shelf::trim);
         self.lists.trim();
+        self.rooms.trim();
         self.zstds.trim();
         self.brotlis.iter().for_each(Shelf::trim);
     }
@@ -182,12 +185,20 @@ impl Stock for Pool {
         self.lists.give(lists);
     }
 
-    fn take_table(&self, size: usize) -> Option<Table> {
-        self.tables.get(size).and_then(Shelf::take)
+    fn take_room(&self) -> Option<Room> {
+        self.rooms.take()
+    }
+
+    fn give_room(&self, room: Room) {
+        self.rooms.give(room);
+    }
+
+    fn take_table(&self, kind: usize) -> Option<Table> {
+        self.tables.get(kind).and_then(Shelf::take)
     }
 
     fn give_table(&self, table: Table) {
-        if let Some(shelf) = self.tables.get(table.size()) {
+        if let Some(shelf) = self.tables.get(table.kind()) {
             shelf.give(table);
         }
     }

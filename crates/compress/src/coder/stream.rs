@@ -1,6 +1,6 @@
 //! The incremental coder of the deflate family on our own coder, at the levels where it leaves no more bytes than zlib.
 //!
-//! Its state is 200 KB at most behind a flush, and less for what is short: tables grow with the stream. A stream whose server pauses
+//! Its state is 200 KB at most behind a flush, 128 KB at level 1, and less for what is short: tables grow with the stream. A stream whose server pauses
 //! can do without one: another goes on, given the last bytes as its dictionary.
 
 use super::frame::{Format, Frame};
@@ -8,13 +8,13 @@ use super::pool::Pool;
 use super::{Coder, CoderFault, Flush, Keep};
 use crate::coding::Level;
 use std::sync::Arc;
-use terse_deflate::{STREAMING, stream_for_zlib};
+use terse_deflate::stream_for_zlib;
 
 /// Bytes of a body that are kept for a coder that makes itself small.
 const HISTORY_BYTES: usize = 4096;
 
 /// The level of zlib's that a stream is eased to at least.
-const LEAST_LEVEL: u8 = 2;
+const LEAST_LEVEL: u8 = 1;
 
 /// A coder for one of zlib's levels; none where another is better.
 pub(super) fn of(format: Format, level: Level, pool: &Arc<Pool>) -> Option<Box<dyn Coder>> {
@@ -80,7 +80,7 @@ impl Coder for Stream {
     }
 
     fn full_memory(&self) -> usize {
-        STREAMING
+        self.state.full_memory()
     }
 
     fn history_memory(&self) -> usize {
