@@ -68,6 +68,7 @@ test: system
 	@scripts/packages curl:curl nginx:nginx apache2:apache2-bin haproxy:haproxy g++:g++ \
 		python3:python3 git:git svn:subversion zstd:zstd brotli:brotli dnsmasq:dnsmasq-base script:bsdutils /usr/include/zlib.h:zlib1g-dev
 	$(CARGO) fmt --all --check
+	scripts/file-graph
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --no-deps --locked --quiet
 	@if deny=$$(scripts/cargo-deny $(TARGET)/cargo-deny); then \
