@@ -3,8 +3,9 @@
 //! Input is copied through a ring ([`window`]), where rows of earlier positions ([`rows`]) say what has been there before; the parse
 //! ([`lazy`]) makes sequences of literals and matches of it ([`sequence`]), which are cut into blocks ([`split`]); each block is
 //! written in the form that is smallest ([`block`], [`header`], [`huffman`], [`bits`]). The first two levels have a way of their own from input
-//! to symbols ([`quick`]). What comes in pieces goes the same ways with smaller tables, which are kept between ([`stream`]). What has a loop for each byte or symbol is compiled more than once, for what the processor can do
-//! ([`processor`]).
+//! to symbols ([`quick`]). What comes in pieces goes the same ways with smaller tables, which are kept between ([`stream`]).
+//! What has a loop for each byte or symbol is compiled more than once, for what the processor can do ([`processor`]). Whole
+//! streams are opened at their end, so that others can follow ([`splice_streams`]).
 //!
 //! Invariant: the same input, dictionary and level give the same bytes, whatever the coder has done before, and on every processor.
 //!
@@ -22,6 +23,7 @@ mod processor;
 mod quick;
 mod rows;
 mod sequence;
+pub mod splice_streams;
 mod split;
 mod stream;
 mod symbols;

@@ -26,7 +26,6 @@ mod operand;
 pub mod options;
 mod progress;
 mod report;
-pub mod seam;
 mod stream;
 mod suffix;
 pub mod unpack;

@@ -1,5 +1,5 @@
 //! Pieces of a deflate stream (RFC 1951): by terse's own coder, libdeflate, whose streams are opened at their end
-//! ([`crate::seam`]), and zlib-rs.
+//! ([`terse_deflate::splice_streams`]), and zlib-rs.
 //!
 //! A level is a promise on size: no more bytes than gzip's own level of that number. The table shows the levels that
 //! keep it at the least cost, in bytes, with pieces of a megabyte. The inputs are the Canterbury corpus as one tar,
@@ -23,9 +23,8 @@
 
 use super::{Coder, Piece};
 use crate::fault::Fault;
-use crate::seam;
 use libdeflater::{CompressionLvl, Compressor};
-use terse_deflate::Encoder;
+use terse_deflate::{Encoder, splice_streams};
 use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Status};
 
 /// libdeflate's levels for gzip's 1 to 9.
@@ -98,7 +97,7 @@ impl Coder for Whole {
         let given = self.0.deflate_compress(piece.bytes, &mut out[start..]).map_err(|_| Fault::Engine)?;
         out.truncate(start + given);
         if !piece.is_last {
-            seam::open(out, start).ok_or(Fault::Engine)?;
+            splice_streams::open(out, start).ok_or(Fault::Engine)?;
         }
         Ok(())
     }

@@ -10,7 +10,6 @@
 use super::{Coder, Engine, Piece, deflate};
 use crate::fault::Fault;
 use crate::form::Form;
-use crate::seam;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -22,6 +21,7 @@ use std::time::{Duration, Instant};
 use terse_compress::engine::{Source, Verify};
 use terse_compress::offload::{Cause, Standing};
 use terse_compress::{Coding, Compressor, Device, EngineId, EngineSettings, Level, Limit, Plan, Pool, Queue, Tuning, Workplace};
+use terse_deflate::splice_streams;
 
 /// Access to such engines.
 pub trait Devices {
@@ -170,7 +170,7 @@ impl Coder for Pieces {
         let finished = coder.finish().map_err(fault)?;
         wait(coder.settle(finished)).map_err(fault)?;
         out.extend_from_slice(&coder.take_output());
-        if !piece.is_last && seam::open(out, start).is_none() {
+        if !piece.is_last && splice_streams::open(out, start).is_none() {
             out.truncate(start);
             return self.software.code(piece, out);
         }

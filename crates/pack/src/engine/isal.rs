@@ -14,9 +14,9 @@
 
 use super::{Coder, Piece};
 use crate::fault::Fault;
-use crate::seam;
 use terse_compress::Level;
 use terse_compress::coder::{Fast, fast};
+use terse_deflate::splice_streams;
 
 /// Whether ISA-L is installed.
 pub(super) fn is_there() -> bool {
@@ -35,7 +35,7 @@ impl Coder for Quick {
         let start = out.len();
         self.0.deflate(piece.bytes, LEVEL, out).map_err(|_| Fault::Engine)?;
         if !piece.is_last {
-            seam::open(out, start).ok_or(Fault::Engine)?;
+            splice_streams::open(out, start).ok_or(Fault::Engine)?;
         }
         Ok(())
     }

@@ -1,14 +1,13 @@
 //! Pieces of deflate streams (RFC 1951), coded by coders that belong to the thread.
 //!
-//! The table of `terse_pack`'s engine gives libdeflate's level whose output is no larger than zlib's. Longer pieces of
-//! text at levels 4 to 6 are coded by terse's own coder, in 0.78 of the time of libdeflate's level 6 at level 6. A page
-//! of 131,882 bytes is 41,672 there, zlib's 41,945.
+//! The table of `terse gzip` gives libdeflate's level whose output is no larger than zlib's. Longer pieces of text at
+//! levels 4 to 6 are coded by terse's own coder, in 0.78 of the time of libdeflate's level 6 at level 6. A page of 131,882
+//! bytes is 41,672 there, zlib's 41,945.
 
 use libdeflater::{CompressionLvl, Compressor};
 use libz_rs_sys::{Z_DEFAULT_STRATEGY, Z_FILTERED};
 use std::cell::RefCell;
-use terse_deflate::Encoder;
-use terse_pack::seam;
+use terse_deflate::{Encoder, splice_streams};
 use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Status, Strategy};
 
 /// A piece to code.
@@ -124,7 +123,7 @@ impl Coders {
         out.resize(coder.deflate_compress_bound(piece.bytes.len()), 0);
         let given = coder.deflate_compress(piece.bytes, out).ok()?;
         out.truncate(given);
-        if piece.is_last { Some(()) } else { seam::open(out, 0) }
+        if piece.is_last { Some(()) } else { splice_streams::open(out, 0) }
     }
 
     /// Codes at a level of our own coder that stands for zlib's.
