@@ -9,6 +9,7 @@
 //!   so no rule of a configuration can split a message (RFC 9110 section 5.5).
 
 pub mod abort;
+pub mod body;
 pub mod date;
 pub mod fields;
 pub mod head;

@@ -19,7 +19,6 @@
 //! * A stream that ends early has a cause ([`terse_message::Abort`]), and the cause ends in the log.
 
 pub mod access;
-pub mod cache;
 pub mod captures;
 pub mod changes;
 pub mod checked;
@@ -66,3 +65,5 @@ pub mod types;
 pub mod worker;
 
 pub use keywords::KEYWORDS;
+
+use terse_cache as cache;

@@ -8,7 +8,6 @@
 //! a type in [`SAMPLE_EVERY`], and one of all types in [`SAMPLE_PAUSE`]. Answers for a single user are never sampled, and of
 //! a sample the ratio alone is kept.
 
-use crate::exchange::Listener;
 use crate::io::clock;
 use crate::plan::Plan;
 use crate::worker::Worker;
@@ -16,6 +15,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use terse_compress::{Coding, Compressor, Level, Reason, Step, policy};
+use terse_message::body::Listener;
 
 /// Entries of a board.
 pub const PLACES: usize = 32;

@@ -6,7 +6,7 @@ use crate::settings::Level;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use terse_proxy::cache::Cache;
+use terse_cache::Cache;
 
 pub(super) const COMMANDS: &[Command] = &[Command {
     name: "show cache",

@@ -32,7 +32,7 @@ pub use cancel::Cancel;
 pub use client::{Client, NoRequest};
 pub use ended::{After, Answered, Asked, Ended, Then};
 pub use framing::Framing;
-pub use held::{Held, Listener, Pieces};
+pub use held::Held;
 pub use peek::{Body, Lend, Peek};
 pub use receiver::{Broken, NoHead, Part, Receiver};
 pub use sender::{ConnectionOption, Peer, Sender};

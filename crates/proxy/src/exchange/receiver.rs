@@ -1,7 +1,6 @@
 //! A body on its way in: the message's framing taken off.
 
 use super::framing::{AtHand, Framing};
-use super::held::Listener;
 use super::peek::{Lend, Peek};
 use crate::io::http2::Fate;
 use crate::io::{Buffer, Http2Stream, Pipe, Pools, Reader, Timer};
@@ -12,6 +11,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use terse_http::h1::head::parse_trailers;
 use terse_http::h1::{self, Parsed, Step};
+use terse_message::body::Listener;
 use terse_message::{BodyLength, Fields, Malformed, Response};
 
 /// The next part of a body.

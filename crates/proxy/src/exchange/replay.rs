@@ -6,10 +6,10 @@
 //! ```
 
 use super::framing::Framing;
-use super::held::Listener;
 use crate::io::Pool;
 use std::cell::RefCell;
 use std::rc::Rc;
+use terse_message::body::Listener;
 
 /// The bytes that were sent in an attempt.
 #[derive(Clone)]

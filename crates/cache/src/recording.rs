@@ -2,9 +2,9 @@
 
 use super::shelf::Ticket;
 use super::{Cache, Entry, Key};
-use crate::exchange::Listener;
 use std::sync::Arc;
 use terse_http::h1::encode;
+use terse_message::body::Listener;
 use terse_message::{Known, Response, date};
 
 /// A response that is being kept. Unless it is finished, it was never there.

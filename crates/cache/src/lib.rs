@@ -1,7 +1,7 @@
 //! Caches: small responses, kept in memory and sent to clients that ask again (RFC 9111).
 //!
 //! ```text
-//!   http-request cache-use ── Key, look ──┬─ fresh, selected: Hit ──> phase/stored.rs: 304, or the response ──> rules, compression
+//!   http-request cache-use ── Key, look ──┬─ fresh, selected: Hit ──> its user: 304, or the response ──> rules, compression
 //!                                         └─ none ──> the server
 //!   http-response cache-store ── policy ── Recording ── sees the body as it comes, before decoder and coder ── end: kept
 //!   an unsafe method succeeds ── forget
@@ -35,7 +35,6 @@ pub use recording::Recording;
 pub use selection::{Selecting, Selector};
 pub use settings::{CacheName, CacheSettings, EarlyHints};
 
-use crate::exchange::Pieces;
 use control::RequestControl;
 use hints::{Hints, Remembered};
 use room::{Room, Space};
@@ -44,6 +43,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use terse_http::h1;
+use terse_message::body::Pieces;
 use terse_message::{BodyLength, Known, Malformed, Request, Response, Version, list};
 
 /// A cache, shared by all workers.

@@ -1,7 +1,7 @@
 use super::*;
-use crate::exchange::Listener;
 use terse_http::h1;
 use terse_message::Conformance;
+use terse_message::body::Listener;
 
 const SECOND: i64 = 1000;
 const NOW: i64 = 784_111_777_000;
