@@ -21,7 +21,7 @@ use terse::report::Report;
 use terse_config::Source;
 use terse_proxy::connection;
 use terse_proxy::connection::downstream::ClientConnection;
-use terse_proxy::io::Transport;
+use terse_io::Transport;
 use terse_proxy::plan::Plan;
 use terse_proxy::session::Session;
 use terse_proxy::worker::{Control, Shared, Worker};

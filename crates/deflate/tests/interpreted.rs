@@ -7,7 +7,7 @@ mod bodies;
 
 use bodies::{noise, text};
 use terse_deflate::decode::{Inflate, Stop};
-use terse_deflate::{Encoder, Flush, LEVELS, Lists, Processor, Stock, Stream, Table};
+use terse_deflate::{Encoder, Flush, LEVELS, Lists, Processor, Room, Stock, Stream, Table};
 
 /// A stock that keeps nothing.
 struct Empty;
@@ -24,6 +24,12 @@ impl Stock for Empty {
     }
 
     fn give_table(&self, _: Table) {}
+
+    fn take_room(&self) -> Option<Room> {
+        None
+    }
+
+    fn give_room(&self, _: Room) {}
 }
 
 /// Words, noise, a run, a repetition at a distance, and nothing.
@@ -68,7 +74,7 @@ fn whole_bodies_come_back_on_every_processor() {
 
 #[test]
 fn streams_come_back_on_every_processor() {
-    for level in 3..=8 {
+    for level in LEVELS {
         for processor in Processor::all() {
             let (mut stream, mut coded, mut whole) = (Stream::on(processor, level), Vec::new(), Vec::new());
             for input in inputs() {

@@ -14,7 +14,7 @@
 //! Invariants:
 //! * Nothing that a request touches is shared between workers, except servers (limits, queues, health) and counters.
 //! * An idle connection holds no buffer, no stream and no variables.
-//! * No phase knows the version of the protocol: heads on the wire and framing are [`exchange`]'s, below it [`connection`] and [`io`].
+//! * No phase knows the version of the protocol: heads on the wire and framing are [`exchange`]'s, below it [`connection`] and [`terse_io`].
 //! * Every byte that waits counts against the process-wide limit.
 //! * A stream that ends early has a cause ([`terse_message::Abort`]), and the cause ends in the log.
 
@@ -35,7 +35,6 @@ pub mod filter;
 pub mod forwarded;
 pub mod gate;
 pub mod inspection;
-pub mod io;
 pub mod keywords;
 pub mod limits;
 pub mod log;
@@ -67,3 +66,4 @@ pub mod worker;
 pub use keywords::KEYWORDS;
 
 use terse_cache as cache;
+use terse_io as io;

@@ -288,7 +288,7 @@ async fn connect_once(wheel: &Rc<Wheel>, errand: Errand<'_>) -> io::Result<Box<S
         Address::Unix(path) => Transport::Unix(UnixStream::connect(path).await?),
         Address::Abstract(name) => Transport::Unix(connect_abstract(name)?),
     };
-    io.apply(options.server_probes, options.no_linger);
+    io.apply(options.server_probes.asked().as_ref(), options.no_linger);
     let (server, guise) = (Some(server.clone()), guise.map(Box::new));
     let mut connection = Box::new(ServerConnection::new(io, wheel, owner));
     connection.terms = Terms { server, moves, asked: led, guise, ..connection.terms };

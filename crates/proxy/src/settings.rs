@@ -345,8 +345,12 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// The options for a socket.
-    pub fn times(self) -> TcpKeepalive {
+    /// The options for a socket, where they are asked for.
+    pub fn asked(self) -> Option<TcpKeepalive> {
+        self.on.then(|| self.times())
+    }
+
+    fn times(self) -> TcpKeepalive {
         let mut times = TcpKeepalive::new();
         if let Some(idle) = self.idle {
             times = times.with_time(idle);

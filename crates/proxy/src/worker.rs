@@ -6,13 +6,12 @@ use crate::connection::http2;
 use crate::connection::tasks::Tasks;
 use crate::deferral::Deferral;
 use crate::descriptors::Room;
-use crate::io::{BULK_BYTES, Buffer, Pipes, Pool, Pools, TINY_BYTES, Transport, Wheel, clock, turn};
+use crate::io::{BULK_BYTES, Buffer, Pipes, Pool, Pools, TINY_BYTES, Wheel, clock, turn};
 use crate::log::{Level, Logger};
 use crate::plan::Plan;
 use crate::plan::roll::{Held, View};
 use crate::registry::{self, Registry, Streams};
 use crate::server::IdleConnections;
-use crate::settings::Probes;
 use crate::spares::{Bounds, Spares};
 use crate::stream::{self, Remains};
 use crate::track::Tracks;
@@ -595,31 +594,6 @@ impl Clock {
         match at.checked_duration_since(self.instant) {
             Some(later) => self.unix_us + later.as_micros() as i64,
             None => self.unix_us - self.instant.saturating_duration_since(at).as_micros() as i64,
-        }
-    }
-}
-
-impl Transport {
-    /// Takes over a connected socket.
-    pub fn from_tcp(io: tokio::net::TcpStream) -> Transport {
-        // Everything is written in as few pieces as possible here: the kernel need not wait for more (RFC 1122's Nagle).
-        let _ = io.set_nodelay(true);
-        Transport::Tcp(io)
-    }
-
-    /// Sets a proxy's socket options: TCP's own keep-alive probes, and a close that does not wait.
-    pub fn apply(&self, probes: Probes, reset: bool) {
-        // A socket that refuses an option serves all the same.
-        if let Transport::Tcp(io) = self
-            && (probes.on || reset)
-        {
-            let socket = socket2::SockRef::from(io);
-            if probes.on {
-                let _ = socket.set_tcp_keepalive(&probes.times());
-            }
-            if reset {
-                let _ = socket.set_linger(Some(Duration::ZERO));
-            }
         }
     }
 }

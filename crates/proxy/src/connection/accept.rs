@@ -139,7 +139,7 @@ fn serve(worker: &Rc<Worker>, bind: usize, (io, client): Accepted, place: Place)
     worker.spare_descriptors(None);
     let session = Session::new(worker, bind, &io, client);
     let options = &session.frontend().options;
-    io.apply(options.client_probes, options.no_linger);
+    io.apply(options.client_probes.asked().as_ref(), options.no_linger);
     let effort = session.effort.clone();
     let client = ClientConnection::new(io, worker.wheel.timer());
     let serve = run(client, session, place);

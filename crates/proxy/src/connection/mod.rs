@@ -18,7 +18,6 @@ pub mod linger;
 pub mod settings;
 pub mod tasks;
 pub mod upstream;
-pub mod websocket;
 
 use crate::exchange::Client;
 use crate::facts::Times;

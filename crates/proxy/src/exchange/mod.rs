@@ -27,8 +27,8 @@ mod sender;
 mod shared;
 mod upstream;
 
+pub use crate::io::Cancel;
 pub use crate::io::http2::Fate;
-pub use cancel::Cancel;
 pub use client::{Client, NoRequest};
 pub use ended::{After, Answered, Asked, Ended, Then};
 pub use framing::Framing;

@@ -169,9 +169,9 @@ mod tests {
             let _client = std::net::TcpStream::connect(socket.local_addr().unwrap()).unwrap();
             let (server, _) = socket.accept().unwrap();
             // Version and length of the header of IPv4, or the empty addresses that Ethernet's header has on the loopback.
-            let packet = terse_proxy::io::tcp_info::saved_syn(server.as_raw_fd());
+            let packet = terse_io::tcp_info::saved_syn(server.as_raw_fd());
             assert_eq!(packet.and_then(|packet| packet.first().copied()), first, "{mode}");
-            assert_eq!(terse_proxy::io::tcp_info::saved_syn(server.as_raw_fd()), None, "it is given once");
+            assert_eq!(terse_io::tcp_info::saved_syn(server.as_raw_fd()), None, "it is given once");
         }
     }
 

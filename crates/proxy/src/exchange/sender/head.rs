@@ -4,8 +4,8 @@
 //! from the message's [`BodyLength`] and the version that the peer speaks.
 
 use super::{Outgoing, Sender};
-use crate::connection::websocket;
 use crate::io::Writer;
+use crate::io::websocket;
 use std::time::Duration;
 use terse_http::h1::Spellings;
 use terse_http::h1::encode::{self, Connection};

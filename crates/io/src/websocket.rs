@@ -6,7 +6,7 @@ use terse_message::{BodyLength, Known, Request, Response, list};
 
 /// Makes a request of HTTP/1.1 of an extended CONNECT: rules, logs and servers see a GET with `Upgrade`. Returns the value
 /// that a server must accept it with, where the protocol is WebSocket.
-pub(super) fn to_http1(request: &mut Request, protocol: &[u8], mut random: impl FnMut() -> u64) -> Option<Box<str>> {
+pub fn to_http1(request: &mut Request, protocol: &[u8], mut random: impl FnMut() -> u64) -> Option<Box<str>> {
     request.set_method(b"GET");
     request.fields.push(Known::Connection.name().as_bytes(), b"Upgrade");
     request.fields.push(Known::Upgrade.name().as_bytes(), protocol);

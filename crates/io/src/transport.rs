@@ -4,7 +4,7 @@ use super::buffer::Buffer;
 use super::http2::Http2Stream;
 use super::pipe::Pipe;
 use rustix::net::{RecvFlags, SendFlags};
-use socket2::SockRef;
+use socket2::{SockRef, TcpKeepalive};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use terse_tls::Secured;
 use tokio::io::{AsyncWrite, Interest};
 use tokio::net::{TcpStream, UnixStream, tcp, unix};
@@ -60,6 +61,29 @@ const DISCARDED_BYTES: usize = 4096;
 const DISCARDS: usize = 64;
 
 impl Transport {
+    /// Takes over a connected socket.
+    pub fn from_tcp(io: TcpStream) -> Transport {
+        // Everything is written in as few pieces as possible here: the kernel need not wait for more (RFC 1122's Nagle).
+        let _ = io.set_nodelay(true);
+        Transport::Tcp(io)
+    }
+
+    /// Sets a proxy's socket options: TCP's own keep-alive probes, and a close that does not wait.
+    pub fn apply(&self, probes: Option<&TcpKeepalive>, reset: bool) {
+        // A socket that refuses an option serves all the same.
+        if let Transport::Tcp(io) = self
+            && (probes.is_some() || reset)
+        {
+            let socket = SockRef::from(io);
+            if let Some(probes) = probes {
+                let _ = socket.set_tcp_keepalive(probes);
+            }
+            if reset {
+                let _ = socket.set_linger(Some(Duration::ZERO));
+            }
+        }
+    }
+
     /// Both halves, for as long as they are needed at the same time.
     pub fn split(&mut self) -> (Reader<'_>, Writer<'_>) {
         match self {

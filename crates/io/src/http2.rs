@@ -23,7 +23,7 @@ pub use stream::{Asks, Http2Stream, Progress, Then};
 pub use upstream::Fate;
 
 use super::transport::Transport;
-use crate::exchange::Cancel;
+use crate::Cancel;
 use smallvec::SmallVec;
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::collections::VecDeque;

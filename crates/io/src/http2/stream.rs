@@ -1,7 +1,7 @@
 //! A stream: the source of an exchange's request body, and the sink of its answer.
 
 use super::Multiplexed;
-use crate::exchange::Cancel;
+use crate::Cancel;
 use socket2::SockRef;
 use std::cell::{Cell, RefCell};
 use std::fmt;

@@ -2,7 +2,7 @@
 
 use super::stream::{Asks, Stage};
 use super::{Http2Stream, Multiplexed, Slot};
-use crate::connection::websocket;
+use crate::websocket;
 use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll};
