@@ -94,7 +94,7 @@ fn streams_come_back_on_every_processor() {
 fn damaged_streams_stay_within_their_room() {
     let (input, mut coded) = (text(5, 300), Vec::new());
     Encoder::new(6).encode(&[], &input, true, &mut coded);
-    for at in 0..coded.len().min(if cfg!(miri) { 24 } else { usize::MAX }) {
+    for at in 0..coded.len().min(if cfg!(miri) { 24 } else { 4096 }) {
         let mut damaged = coded.clone();
         damaged[at] ^= 1 << (at % 8);
         let (mut decoder, mut buffer, mut rest, mut given) = (Inflate::new(), [0; 64], &damaged[..], 0);

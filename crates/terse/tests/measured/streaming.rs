@@ -196,7 +196,7 @@ fn streams_of_workers_that_have_all_processors() {
     for (global, helped) in [(format!("nbthread {workers}"), true), ("tune.comp.threads 0".into(), false)] {
         let text = format!(
             "global\n {global}\n stats socket fd@${{cli}} level admin\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n \
-             compression algo gzip\n compression level gzip 1\n server one {}\n",
+             compression algo gzip\n compression level gzip 9\n server one {}\n",
             server.address()
         );
         let terse = Terse::with(&text).listen("web").listen("cli").start();

@@ -82,7 +82,10 @@ fn an_upgrade_reaches_the_master() {
     let folder = tempfile::tempdir().unwrap();
     let (program, link, next) = (folder.path().join("terse"), folder.path().join("link"), folder.path().join("next"));
     let install = || {
-        std::fs::copy(env!("CARGO_BIN_EXE_terse"), &next).unwrap();
+        // By another process: a child that this one forks meanwhile for another test would hold the file open for writing, and it could
+        // not be run.
+        let copied = std::process::Command::new("cp").arg(env!("CARGO_BIN_EXE_terse")).arg(&next).status().unwrap();
+        assert!(copied.success());
         std::fs::rename(&next, &program).unwrap();
     };
     install();
