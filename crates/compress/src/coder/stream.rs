@@ -1,6 +1,6 @@
 //! The incremental coder of the deflate family on our own coder, at the levels where it leaves no more bytes than zlib.
 //!
-//! Its state is 200 KB at most behind a flush, 128 KB at level 1, and less for what is short: tables grow with the stream. A stream whose server pauses
+//! Its state is 212 KB at most behind a flush, 128 KB at level 1, and less for what is short: tables grow with the stream. A stream whose server pauses
 //! can do without one: another goes on, given the last bytes as its dictionary.
 
 use super::frame::{Format, Frame};

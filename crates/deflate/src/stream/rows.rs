@@ -19,10 +19,10 @@ use crate::{EFFORTS, write_parts};
 const FITS: [u64; STREAM_SIZES - 1] = [2048, 8192];
 
 /// Sequences of a block.
-const BLOCK_SEQUENCES: usize = 4096;
+const BLOCK_SEQUENCES: usize = 6144;
 
 /// Bytes of a block. All of them are in the ring yet when it is written, with the longest match, what waits, and zeros behind.
-const BLOCK_BYTES: u64 = 24 * 1024;
+const BLOCK_BYTES: u64 = 45 * 1024;
 const _: () = assert!(BLOCK_BYTES as usize + 2 * AHEAD + STRIDE + AHEAD <= RING && WINDOW + STRIDE + 3 * AHEAD <= RING);
 
 /// Bytes that say where a place belongs in the rows.
