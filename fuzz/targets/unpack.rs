@@ -1,12 +1,13 @@
 //! Files that `terse gunzip` is given: whatever comes is decompressed or refused without a panic, gzip and zstd as other decoders do
-//! it; and what is opened at its end ([`terse_pack::seam`]) is still the stream that it was.
+//! it; and what is opened at its end ([`terse_deflate::splice_streams`]) is still the stream that it was.
 #![no_main]
 
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder};
 use libfuzzer_sys::fuzz_target;
 use std::io::{self, Read, Write};
+use terse_deflate::splice_streams;
 use terse_pack::unpack::{self, Input};
-use terse_pack::{Fault, Form, seam};
+use terse_pack::{Fault, Form};
 
 /// Bytes that come out at most: there are small inputs with large outputs.
 const MOST: usize = 1 << 20;
@@ -46,7 +47,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut before = Vec::new();
     let mut decoder = DeflateDecoder::new(bytes);
     let is_sound = (&mut decoder).take(MOST as u64).read_to_end(&mut before).is_ok() && before.len() < MOST;
-    if is_sound && seam::open(&mut opened, 0).is_some() {
+    if is_sound && splice_streams::open(&mut opened, 0).is_some() {
         // A last block behind it, stored, of one byte.
         opened.extend_from_slice(&[1, 1, 0, 0xfe, 0xff, b'x']);
         let mut after = Vec::new();
