@@ -32,15 +32,27 @@ pub(crate) struct OfDictionary {
     pub(crate) bytes_in: u64,
     #[serde(rename = "out")]
     pub(crate) bytes_out: u64,
+    /// Origin of a learned one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) origin: Option<String>,
 }
 
 impl OfDictionary {
     /// All dictionaries of the process.
     pub(crate) fn all(plan: &Plan) -> Vec<OfDictionary> {
-        plan.dictionaries.all().map(|dictionary| OfDictionary::of(dictionary)).collect()
+        let given = plan
+            .dictionaries
+            .all()
+            .map(|dictionary| OfDictionary::of(dictionary, now_s().saturating_sub(dictionary.since_s.load(Relaxed)), None));
+        let learned = plan.dictionaries.learner().list();
+        let run_s = plan.started.elapsed().as_secs();
+        let learned = learned
+            .iter()
+            .map(|one| OfDictionary::of(&one.dictionary, run_s.saturating_sub(one.since), Some(one.origin.to_string())));
+        given.chain(learned).collect()
     }
 
-    fn of(dictionary: &Dictionary) -> OfDictionary {
+    fn of(dictionary: &Dictionary, age_s: u64, origin: Option<String>) -> OfDictionary {
         let counters = &dictionary.counters;
         OfDictionary {
             name: dictionary.name.clone(),
@@ -48,7 +60,7 @@ impl OfDictionary {
             bytes: dictionary.bytes().len() as u64,
             pattern: dictionary.use_as.pattern.as_str().to_owned(),
             path: dictionary.path.clone(),
-            age_s: now_s().saturating_sub(dictionary.since_s.load(Relaxed)),
+            age_s,
             announced: counters.announced.load(Relaxed),
             fetched: counters.fetched.load(Relaxed),
             offered: counters.offered.load(Relaxed),
@@ -57,6 +69,7 @@ impl OfDictionary {
             notes: dictionary.notes.count() as u64,
             bytes_in: counters.bytes[0].load(Relaxed),
             bytes_out: counters.bytes[1].load(Relaxed),
+            origin,
         }
     }
 }

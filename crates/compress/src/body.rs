@@ -35,6 +35,7 @@ use crate::coder::{Coder, CoderFault, Engine, Flush, Keep, Pool};
 use crate::coding::Level;
 use crate::collected::Collected;
 use crate::dictionary::Trial;
+use crate::dictionary::learning::Recording;
 use crate::engine::EngineId;
 use crate::memory::{Recall, Remembrance};
 use crate::offload::{Finished, Job, Kind, Progress, Queue, TURN_BYTES, Work};
@@ -150,6 +151,8 @@ pub struct Compressor {
     dictionary: Option<Arc<Dictionary>>,
     /// What its form with that is compared with.
     trial: Option<Trial>,
+    /// What hears the body as it comes, to learn it.
+    recording: Option<Box<Recording>>,
 }
 
 enum State {
@@ -218,6 +221,7 @@ impl Compressor {
             slot: None,
             dictionary,
             trial: None,
+            recording: None,
         }
     }
 
@@ -244,12 +248,27 @@ impl Compressor {
         }
     }
 
+    /// Lets the body be learned, once its client has all of it. To be called before anything is fed.
+    pub fn record(&mut self, recording: Box<Recording>) {
+        self.recording = Some(recording);
+    }
+
+    /// Records that the client has all of the body.
+    pub fn arrived(&mut self) {
+        if let Some(recording) = self.recording.take() {
+            recording.finish();
+        }
+    }
+
     /// Takes a piece of the body. Pieces of up to 64 KB are best: longer ones are cut into slices of that length.
     pub fn feed(&mut self, input: &[u8]) -> Result<Step, Fault> {
         if input.is_empty() {
             return Ok(Step::Done);
         }
         self.bytes_in += input.len() as u64;
+        if let Some(recording) = &mut self.recording {
+            recording.hear(input);
+        }
         match std::mem::replace(&mut self.state, State::Broken) {
             State::Collecting(mut body) => {
                 let room = self.make_room(&mut body, input.len());
@@ -284,6 +303,9 @@ impl Compressor {
         if let State::Collecting(Collected::Lent(body)) = &mut self.state {
             body.advance(bytes);
             self.bytes_in += bytes as u64;
+            if let Some(recording) = &mut self.recording {
+                recording.hear(&body.filled()[body.filled().len() - bytes..]);
+            }
             if let Some(memory) = &mut self.memory {
                 memory.see(body.filled());
             }

@@ -15,6 +15,7 @@
 
 mod figures;
 mod keywords;
+pub mod learning;
 mod offered;
 mod worth;
 
@@ -25,6 +26,7 @@ pub use worth::Trial;
 
 use crate::named::named;
 use crate::settings::Compression;
+use learning::Learner;
 use std::path::PathBuf;
 use std::sync::Arc;
 use terse_config::{Diagnostic, Diagnostics, Place, Section, SectionKind, Setting, Settings, Severity};
@@ -118,10 +120,21 @@ impl Setting for Draft {
 pub struct Line {
     /// `secure`: TLS toward clients ends before this program.
     pub is_secure: bool,
-    /// Names, and where they stand; none: `off`.
+    /// Names, and where they stand.
     pub names: Vec<(Arc<str>, Place)>,
     /// What they name, once that is known.
     pub given: Arc<Given>,
+    /// `auto`: dictionaries are learned, too.
+    pub is_auto: bool,
+    /// What learns them, once that is known.
+    pub learner: Option<Arc<Learner>>,
+}
+
+impl Line {
+    /// Whether it asks for any; `off` does not.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_auto || !self.names.is_empty()
+    }
 }
 
 /// The dictionaries of a proxy.
@@ -161,12 +174,19 @@ pub struct Stock {
     made: Vec<(Arc<Dictionary>, Arc<[Origin]>)>,
     /// Names of those that could not be made, of which enough was said.
     faulty: Vec<Arc<str>>,
+    /// Those that are learned, of all proxies that want them.
+    learner: Arc<Learner>,
 }
 
 impl Stock {
     /// All of them, in the order of their sections.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Dictionary>> {
         self.made.iter().map(|(dictionary, _)| dictionary)
+    }
+
+    /// Those that are learned.
+    pub fn learner(&self) -> &Arc<Learner> {
+        &self.learner
     }
 }
 
@@ -275,6 +295,10 @@ pub fn find(settings: &mut Settings, stock: &Stock, diagnostics: &mut Diagnostic
         given.list.push((dictionary.clone(), origins.clone()));
     }
     line.given = Arc::new(given);
+    if line.is_auto {
+        stock.learner.want();
+        line.learner = Some(stock.learner.clone());
+    }
 }
 
 #[cfg(test)]

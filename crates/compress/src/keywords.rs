@@ -361,7 +361,7 @@ fn common_memory(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault
 }
 
 /// A size that a memory can have: 0, or room for a body.
-fn memory_bytes(args: &mut Args<'_>) -> Result<usize, Fault> {
+pub(crate) fn memory_bytes(args: &mut Args<'_>) -> Result<usize, Fault> {
     let bytes = args.size("'on', 'off' or <size>")?;
     match usize::try_from(bytes) {
         Ok(0) => Ok(0),

@@ -19,7 +19,7 @@ pub use offer::{Offer, offer};
 pub use request::{decide_request, look_request};
 pub use response::{decide, look, usage};
 
-pub(crate) use facts::{agent_is_broken, codings, forbids_transform, has_prefix, is_grpc};
+pub(crate) use facts::{agent_is_broken, codings, forbids_transform, has_directive, has_prefix, is_grpc};
 pub use facts::{is_coded, media_type};
 pub(crate) use offer::Method;
 

@@ -170,6 +170,8 @@ pub struct Process {
     pub engines: Arc<[EngineSettings]>,
     /// `tune.comp.memory`: bytes of the memory of compressed bodies that proxies share; 0: none.
     pub memory_bytes: usize,
+    /// `tune.dictionary.memory`: bytes of learned dictionaries; 0: nothing is learned.
+    pub dictionary_bytes: usize,
     /// Treatment of tags without a `compression etag` line.
     pub etag: EtagMode,
     /// `http-conformance haproxy`: heads of answers to HEAD are left alone, as are errors' pages and responses of HTTP/1.0
@@ -221,6 +223,7 @@ impl Default for Process {
             coders: crate::slots::DEFAULT_CODERS,
             engines: Arc::default(),
             memory_bytes: crate::memory::DEFAULT_BYTES,
+            dictionary_bytes: dictionary::learning::DEFAULT_MEMORY,
             etag: EtagMode::default(),
             as_haproxy: false,
         }
@@ -429,7 +432,7 @@ impl<'a> Effective<'a> {
 
     /// The dictionaries of the proxy, if it has any.
     pub fn dictionary(&self) -> Option<&'a dictionary::Line> {
-        self.first(|c| c.dictionary.as_ref()).filter(|line| !line.names.is_empty())
+        self.first(|c| c.dictionary.as_ref()).filter(|line| line.is_on())
     }
 
     /// What is said about a coding's level.

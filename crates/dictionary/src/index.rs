@@ -37,6 +37,18 @@ impl Origin {
     }
 }
 
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (scheme, usual) = if self.is_secure { ("https", 443) } else { ("http", 80) };
+        // All bytes are graphic ASCII.
+        write!(f, "{scheme}://{}", String::from_utf8_lossy(&self.host))?;
+        match self.port {
+            port if port == usual => Ok(()),
+            port => write!(f, ":{port}"),
+        }
+    }
+}
+
 /// The longest name of a host.
 const MOST_HOST: usize = 255;
 
@@ -141,6 +153,8 @@ mod tests {
             assert_eq!(of(host), None, "{host}");
         }
         assert_eq!(of(&"a".repeat(300)), None);
+        let told = ["A.example", "[::1]:8443"].map(|host| of(host).unwrap().to_string());
+        assert_eq!(told, ["https://a.example", "https://[::1]:8443"]);
     }
 
     #[test]

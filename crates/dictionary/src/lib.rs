@@ -8,7 +8,8 @@
 //!
 //! Invariants:
 //! * The crate is pure: bytes are arguments; there are no sockets, files, clocks or threads.
-//! * A dictionary is found by its origin and its hash together ([`Index::find`]): the hash alone is the client's choice.
+//! * A dictionary is found by its origin and its hash together ([`Index::find`], [`versions::Versions::find`]): the hash alone is the client's
+//!   choice.
 //! * What cannot be read as the RFC has it is no field at all. No input panics, and each field has a limit of bytes.
 
 pub mod field;
@@ -16,6 +17,8 @@ mod hash;
 mod index;
 mod notes;
 pub mod pattern;
+pub mod release;
+pub mod versions;
 
 pub use hash::Hash;
 pub use index::{Full, Index, Limits, Origin};
@@ -28,6 +31,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// The first bytes of a `dcz` body (RFC 9842 section 5): a skippable frame of zstd, whose 32 bytes are the dictionary's hash.
 pub const MAGIC: [u8; 8] = [0x5e, 0x2a, 0x4d, 0x18, 0x20, 0, 0, 0];
 
+/// The name of learned dictionaries: the word that asks for them.
+pub const LEARNED: &str = "auto";
+
 /// The codings that need a dictionary.
 pub const CODINGS: [&str; 2] = ["dcb", "dcz"];
 
@@ -39,11 +45,11 @@ pub fn is_coding(name: &[u8]) -> bool {
 /// A dictionary: bytes, their hash, and what they are for.
 #[derive(Debug)]
 pub struct Dictionary {
-    /// What the configuration calls it.
+    /// What the configuration calls it; [`LEARNED`] for one that it does not have.
     pub name: Arc<str>,
     /// What clients are told of it.
     pub use_as: field::UseAs,
-    /// The path under which it is published.
+    /// The path under which it is published; empty for one that is not.
     pub path: Box<str>,
     /// What it has done.
     pub counters: Counters,
@@ -100,6 +106,20 @@ impl Dictionary {
             notes: Notes::default(),
             since_s: AtomicU64::new(0),
             bytes: bytes.into(),
+            hash,
+        }
+    }
+
+    /// A learned one, whose bytes have that hash. It is not published: its clients have it from their server.
+    pub fn learned(use_as: field::UseAs, hash: Hash, bytes: Arc<[u8]>) -> Dictionary {
+        Dictionary {
+            name: LEARNED.into(),
+            use_as,
+            path: "".into(),
+            counters: Counters::default(),
+            notes: Notes::default(),
+            since_s: AtomicU64::new(0),
+            bytes,
             hash,
         }
     }

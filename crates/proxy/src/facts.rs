@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use terse_balance::{CookieFound, CookieSent, Server};
 use terse_compress::decode::counters::Outcome;
+use terse_compress::dictionary::learning::Recording;
 use terse_compress::dictionary::{Trial, Usage};
 use terse_compress::{Coding, Layer, Link, Reason};
 use terse_dictionary::Dictionary;
@@ -50,6 +51,8 @@ pub struct Facts {
     pub times: Times,
     /// The request's first line as the client sent it, `method target version`, once a rule has changed it.
     pub request_line: Vec<u8>,
+    /// Whether a rule has changed the host.
+    pub host_is_changed: bool,
     /// Whether the client's method was HEAD, whatever rules made of it: such a client gets no body.
     pub asked_head: bool,
     /// `strict-mode off`: edits of heads that cannot be done are left out, until this set of rules ends.
@@ -93,6 +96,8 @@ pub struct Facts {
     pub used_dictionary: Option<Arc<Dictionary>>,
     /// What the answer is compared with, to know whether that was worth it.
     pub trial: Option<Trial>,
+    /// What hears the response's body, until its coder is made.
+    pub recording: Option<Box<Recording>>,
     /// How it was compressed.
     pub coding: Option<Coding>,
     /// The layer that compresses the response on its way from the server, and on its way to the client.
@@ -233,6 +238,7 @@ impl Facts {
                 end: None,
             },
             request_line: Vec::new(),
+            host_is_changed: false,
             asked_head: false,
             soft_rewrites: false,
             head_most: usize::MAX,
@@ -253,6 +259,7 @@ impl Facts {
             dictionary: None,
             used_dictionary: None,
             trial: None,
+            recording: None,
             coding: None,
             hops: (None, None),
             request_captures: Slots::default(),

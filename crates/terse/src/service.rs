@@ -84,6 +84,10 @@ impl Service {
         let (control, state) = watch::channel(Control::Running);
         let queue = queue(&plan, engines)?;
         let raiser = raiser(&plan, queue.as_ref())?;
+        let learner = plan.dictionaries.learner();
+        if learner.is_wanted() {
+            learner.start()?;
+        }
         let shared = Shared {
             control: state,
             connections: Arc::default(),

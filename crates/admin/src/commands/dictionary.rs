@@ -7,6 +7,7 @@ use crate::dictionaries::{OfDictionary, OfProxy};
 use crate::settings::Level;
 use serde::Serialize;
 use std::fmt::Write;
+use terse_dictionary::LEARNED;
 
 pub(super) const COMMANDS: &[Command] = &[
     Command {
@@ -19,7 +20,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         name: "clear dictionary",
         usage: "clear dictionary [<name>]",
-        summary: "set the figures of all dictionaries or one to 0, and forget what they were no help for; their bytes stay",
+        summary: "set the figures of all dictionaries or one to 0, and forget what they were no help for; 'auto': forget the learned ones",
         level: Level::Operator,
         run: clear,
     },
@@ -43,8 +44,9 @@ fn show(call: &mut Call<'_>) -> Outcome {
     if !call.args.is_empty() {
         return Err(Message::error("'show dictionary' takes nothing, or 'json'."));
     }
-    let mut text =
-        String::from("# name hash size match announced fetched offered used bytes_in bytes_out path not_worth notes age_s\n");
+    let mut text = String::from(
+        "# name hash size match announced fetched offered used bytes_in bytes_out path not_worth notes age_s origin\n",
+    );
     dictionaries.iter().for_each(|one| line(one, &mut text));
     if !proxies.is_empty() {
         text.push_str("# proxy side announced offered outcomes bytes_in bytes_out dictionaries bytes_held oldest_s\n");
@@ -59,7 +61,8 @@ fn line(one: &OfDictionary, text: &mut String) {
     for number in [one.announced, one.fetched, one.offered, one.used, one.bytes_in, one.bytes_out] {
         let _ = write!(text, " {number}");
     }
-    let _ = writeln!(text, " {} {} {} {}", one.path, one.not_worth, one.notes, one.age_s);
+    let (path, origin) = (if one.path.is_empty() { "-" } else { &one.path }, one.origin.as_deref().unwrap_or("-"));
+    let _ = writeln!(text, " {path} {} {} {} {origin}", one.not_worth, one.notes, one.age_s);
 }
 
 /// A line such as `web frontend 3 12 used:10,none:40,unknown:1,not-worth:2 500000 20000 1 70000 3600`.
@@ -78,6 +81,10 @@ fn clear(call: &mut Call<'_>) -> Outcome {
         return Err(Message::error("'clear dictionary' takes one name, or none for all."));
     }
     let name = call.args.first();
+    if name.is_some_and(|name| *name == LEARNED) {
+        let forgotten = call.context.plan.dictionaries.learner().clear();
+        return Ok(Answer::Said(Message::info(format!("{forgotten} learned dictionaries forgotten."))));
+    }
     let (mut cleared, mut notes) = (0, 0);
     for dictionary in call.context.plan.dictionaries.all().filter(|one| name.is_none_or(|name| *name == *one.name)) {
         (cleared, notes) = (cleared + 1, notes + dictionary.notes.count());
@@ -100,7 +107,7 @@ mod tests {
     fn a_proxy_that_was_asked_about_dictionaries_has_a_line() {
         let mut talk = Talk::new(WEB);
         let plan = talk.context.plan.clone();
-        let head = "# name hash size match announced fetched offered used bytes_in bytes_out path not_worth notes age_s\n";
+        let head = "# name hash size match announced fetched offered used bytes_in bytes_out path not_worth notes age_s origin\n";
         assert_eq!(talk.says("show dictionary"), format!("{head}\n"));
         let backends = plan.backends.now();
         let counters = &backends[0].tally.of(1).compression;
@@ -112,6 +119,7 @@ mod tests {
         let proxy = &json["proxies"][0];
         assert_eq!((&proxy["outcomes"]["none"], &proxy["offered"], &proxy["in"]), (&2.into(), &2.into(), &1000.into()));
         assert_eq!(talk.says("clear dictionary three"), "No such dictionary.\n\n");
+        assert_eq!(talk.says("clear dictionary auto"), "0 learned dictionaries forgotten.\n\n");
         assert_eq!(talk.says("clear dictionary"), "0 dictionaries: figures at 0, 0 notes forgotten.\n\n");
         assert!(talk.says("show dictionary two").starts_with("'show dictionary' takes nothing"));
         assert!(talk.says("clear dictionary a b").starts_with("'clear dictionary' takes one name"));

@@ -1,11 +1,12 @@
 //! The lines of a `dictionary` section, and `compression dictionary`.
 
 use super::{Draft, Given, Line, MOST_HOSTS, RESERVED};
-use crate::settings::{Compression, Directions};
+use crate::keywords::memory_bytes;
+use crate::settings::{Compression, Directions, Process};
 use std::path::PathBuf;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections};
-use terse_dictionary::{Origin, Pattern, field};
+use terse_dictionary::{LEARNED, Origin, Pattern, field};
 
 /// The table, for the program to join with the others.
 pub const KEYWORDS: &[Keyword] = &[
@@ -39,10 +40,18 @@ pub const KEYWORDS: &[Keyword] = &[
         name: "compression dictionary",
         old_names: &[],
         sections: Sections::PROXY,
-        arguments: "off | [secure] <name>...",
-        summary: "Compresses for clients that hold these dictionaries, by dcz (RFC 9842), and tells pages' clients of them. Only over TLS; \
-                  secure: it ends before this program.",
+        arguments: "off | [secure] {auto | <name>}...",
+        summary: "Compresses for clients that hold these dictionaries, by dcz (RFC 9842), and tells pages' clients of them; auto: also for \
+                  clients that hold an earlier release of a public file. Only over TLS; secure: it ends before this program.",
         kind: Kind::Done(choose),
+    },
+    Keyword {
+        name: "tune.dictionary.memory",
+        old_names: &[],
+        sections: Sections::GLOBAL,
+        arguments: "<size>",
+        summary: "The memory of dictionaries that are learned (compression dictionary auto), of all proxies; 64m without it, 0: none.",
+        kind: Kind::Done(memory),
     },
 ];
 
@@ -172,9 +181,13 @@ fn hosts(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
 fn choose(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let is_off = args.accept("off");
     let is_secure = !is_off && args.accept("secure");
-    let mut names: Vec<(Arc<str>, _)> = Vec::new();
-    while !is_off && (names.is_empty() || args.peek().is_some()) {
+    let (mut names, mut is_auto): (Vec<(Arc<str>, _)>, bool) = (Vec::new(), false);
+    while !is_off && (!is_auto && names.is_empty() || args.peek().is_some()) {
         let place = args.place(&scope.place);
+        if args.accept(LEARNED) {
+            is_auto = true;
+            continue;
+        }
         let name = args.need("<name>")?;
         if RESERVED.contains(&name) {
             return Err(args.fault(format!("'{name}' is no name of a dictionary here")));
@@ -185,6 +198,11 @@ fn choose(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     }
     let compression = scope.section.settings.entry::<Compression>();
     compression.directions.get_or_insert(Directions { request: false, response: true });
-    compression.dictionary = Some(Line { is_secure, names, given: Arc::new(Given::default()) });
+    compression.dictionary = Some(Line { is_secure, names, given: Arc::new(Given::default()), is_auto, learner: None });
+    Ok(())
+}
+
+fn memory(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    scope.section.settings.entry::<Process>().dictionary_bytes = memory_bytes(args)?;
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! What a request says of dictionaries.
 
+use super::learning::Learner;
 use super::{Line, Trial, Usage, worth};
 use crate::accept::{Admission, weight};
 use crate::coding::{Coding, Level};
@@ -25,11 +26,17 @@ pub struct Offered {
     varies: bool,
     /// The dictionary that the client is to be told of.
     news: Option<Arc<Dictionary>>,
+    /// What may learn from its answer.
+    learner: Option<Arc<Learner>>,
 }
 
 /// Reads a request for a proxy with dictionaries. `is_secure`: its hop has TLS of ours. `other` is the coding that the client gets without.
 pub fn read(request: &Request, line: &Line, is_secure: bool, admission: &Admission, other: Option<Coding>) -> Offered {
-    let nothing = |usage, varies| Offered { dictionary: Err(usage), found: None, subject: None, reader: None, varies, news: None };
+    let learner = || line.learner.clone().filter(|learner| learner.is_wanted());
+    let nothing = |usage, varies| {
+        let learner = if varies { learner() } else { None };
+        Offered { dictionary: Err(usage), found: None, subject: None, reader: None, varies, news: None, learner }
+    };
     let fields = &request.fields;
     if !is_secure && !line.is_secure {
         let usage = if fields.has(Known::AvailableDictionary) { Usage::Insecure } else { Usage::None };
@@ -55,12 +62,22 @@ pub fn read(request: &Request, line: &Line, is_secure: bool, admission: &Admissi
         return Offered { news: news(), ..nothing(Usage::None, true) };
     }
     let Ok(hash) = field::available(fields.every(Known::AvailableDictionary)) else { return nothing(Usage::Malformed, true) };
-    let found = origin.as_ref().and_then(|origin| line.given.index.find(origin, &hash));
+    let given = |origin: &Origin| line.given.index.find(origin, &hash).cloned();
+    let learned = |origin: &Origin| line.learner.as_ref()?.find(origin, &hash);
+    let found = origin.as_ref().and_then(|origin| given(origin).or_else(|| learned(origin)));
     let Some(dictionary) = found else { return Offered { news: news(), ..nothing(Usage::Unknown, true) } };
     let ours = |usable: Result<(), Usage>, reader| {
         let found = dictionary.clone();
         let subject = usable.ok().and_then(|()| worth::subject(request));
-        Offered { dictionary: usable.map(|()| found.clone()), found: Some(found), subject, reader, varies: true, news: None }
+        Offered {
+            dictionary: usable.map(|()| found.clone()),
+            found: Some(found),
+            subject,
+            reader,
+            varies: true,
+            news: None,
+            learner: learner(),
+        }
     };
     if !admission.prefers(Coding::Dcz, other) {
         return ours(Err(Usage::Refused), None);
@@ -148,6 +165,11 @@ impl Offered {
     /// The dictionary of ours that the client has, whether an answer refers to it or not.
     pub fn found(&self) -> Option<&Arc<Dictionary>> {
         self.found.as_ref()
+    }
+
+    /// What may learn from the answer; nothing where the client's hop is not secure.
+    pub fn learner(&self) -> Option<&Arc<Learner>> {
+        self.learner.as_ref()
     }
 
     /// Whether the choice of the answer hangs on the field.

@@ -110,6 +110,33 @@ fn an_answer_refers_to_what_its_client_has() {
 }
 
 #[test]
+fn auto_learns_with_names_or_without() {
+    for (line, names) in [("auto", 0), ("secure auto", 0), ("auto d", 1), ("d auto", 1)] {
+        let (compression, stock, said) = settings(&format!("{SECTION}listen l\n compression dictionary {line}\n"));
+        let line = compression.unwrap().dictionary.unwrap();
+        assert_eq!((line.names.len(), line.is_auto, line.learner.is_some(), said), (names, true, true, Vec::new()));
+        assert!(line.is_on() && stock.learner().is_wanted());
+        stock.learner().limit(0);
+        assert!(!stock.learner().is_wanted(), "there is no memory for it");
+    }
+    let (compression, stock, said) = settings(&format!("{SECTION}listen l\n compression dictionary d\n"));
+    assert!(compression.unwrap().dictionary.unwrap().learner.is_none() && !stock.learner().is_wanted() && said.is_empty());
+    assert_eq!(settings("listen l\n compression dictionary secure\n").2.len(), 1);
+    assert_eq!(settings("listen l\n compression dictionary off auto\n").2.len(), 1);
+}
+
+#[test]
+fn only_answers_to_secure_clients_are_learned_from() {
+    let mut proxy = Proxy::new("compression dictionary auto\n");
+    let learns = |proxy: &Proxy, head: &str| proxy.offer(head).dictionary().unwrap().learner().is_some();
+    for head in [GET.to_owned(), format!("{GET}{}", available(b"other")), format!("{GET}Available-Dictionary: x")] {
+        assert!(learns(&proxy, &head), "{head}");
+    }
+    proxy.link.is_secure = false;
+    assert!(!learns(&proxy, GET));
+}
+
+#[test]
 fn what_ordinary_compression_refuses_stays_refused() {
     let proxy = Proxy::new("compression dictionary d\n");
     let get = format!("{GET}{}", available(BYTES));
@@ -347,7 +374,7 @@ fn what_is_wrong_is_said() {
         ),
         ("dictionary d\n file /d\n match /*\n host a/b\n", "'a/b' is not a host"),
         ("listen l\n compression dictionary\n", "'compression dictionary' expects <name> as argument"),
-        ("listen l\n compression dictionary auto\n", "'auto' is no name of a dictionary here"),
+        ("listen l\n compression dictionary secure off\n", "'off' is no name of a dictionary here"),
         ("listen l\n compression dictionary x\n", "there is no dictionary 'x'"),
         ("listen l\n compression algo dcz\n", "'dcz' is not a supported algorithm"),
     ] {

@@ -341,6 +341,9 @@ pub(super) async fn finish(
     };
     drop(output);
     coder.delivered();
+    if sent.is_ok() {
+        coder.arrived();
+    }
     sent
 }
 

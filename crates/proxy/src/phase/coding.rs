@@ -113,6 +113,9 @@ pub fn coder(
     coder.prefer(settings.engine().filter(|_| dictionary.is_none()));
     coder.compare(stream.facts.trial);
     coder.within(session.coders().clone(), slot);
+    if let Some(recording) = stream.facts.recording.take() {
+        coder.record(recording);
+    }
     let backend = stream.facts.backend();
     match remembrance(plan, private, backend, settings, session, dictionary.as_deref()) {
         Ok(remembrance) => coder.remember(remembrance),

@@ -1,5 +1,7 @@
 //! Dictionaries of RFC 9842: published, announced, counted. What may refer to one is [`terse_compress::policy`]'s.
 
+pub mod learn;
+
 use crate::phase::prepare;
 use crate::reply::Answer;
 use crate::stream::Stream;

@@ -100,6 +100,7 @@ pub async fn run(
     {
         stick::learn(stream, &backend);
     }
+    dictionary::learn::leave(stream, reply.offer);
     // Fields that rules remove from the head are still true of the body, and fields that they add count too; the proxy's own
     // cookie does not.
     let is_private = |stream: &Stream| reply.offer.is_some_and(|offer| offer.is_private(&stream.response));
@@ -211,6 +212,11 @@ async fn deliver(
     // A rule has made HEAD of the client's method.
     let bodiless = !stream.facts.asked_head && stream.request.method() == b"HEAD";
     if let (Some(offer), Some(verdict), false) = (reply.offer, &verdict, bodiless) {
+        if let (Some(offered), Some(plan)) = (offer.dictionary(), compression)
+            && !plan.coding.is_identity()
+        {
+            dictionary::learn::announce(stream, offered, private, known_bytes.filter(|_| decoder.is_none()));
+        }
         terse_compress::head::apply(&mut stream.response, offer, verdict, &settings);
         if let Some(offered) = offer.dictionary() {
             dictionary::announce(stream, offered);

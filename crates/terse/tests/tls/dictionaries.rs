@@ -93,9 +93,9 @@ pub(crate) fn decode(body: &[u8], dictionary: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-const CODINGS: (&str, &str) = ("Accept-Encoding", "gzip, br, zstd, dcb, dcz");
+pub const CODINGS: (&str, &str) = ("Accept-Encoding", "gzip, br, zstd, dcb, dcz");
 
-fn ask(client: &mut Client, host: &str, path: &str, fields: &[(&str, &str)]) -> Response {
+pub fn ask(client: &mut Client, host: &str, path: &str, fields: &[(&str, &str)]) -> Response {
     let fields: String = fields.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     client.send(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n"));
     client.response("GET")

@@ -17,6 +17,7 @@ mod generated;
 mod gone;
 mod handshakes;
 mod hello;
+mod learned;
 mod logs;
 mod recipes;
 mod records;

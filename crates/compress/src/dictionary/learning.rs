@@ -1,0 +1,454 @@
+//! Dictionaries that are learned from what passes: `compression dictionary auto`.
+//!
+//! ```text
+//!   is_file     the response's head: a public, lasting file           worker
+//!   announce    its pattern: is it told, are its bytes wanted?        worker, under the lock
+//!   Recording   hears what its coder takes                            worker
+//!   finish      once its client has all of it                         worker
+//!   learn       SHA-256, then the versions of its host                thread of the learner, then under the lock
+//!   find        a client says a hash                                  worker, under the lock
+//! ```
+//!
+//! Invariants:
+//! * A request that names no dictionary, and an answer that is no such file, do not come to the lock.
+//! * No bytes are copied, hashed or compressed under the lock.
+//! * A body that was cut, that is too small or too large, or for which there was no memory, is dropped.
+
+use crate::offload::stand_back;
+use crate::policy::{forbids_transform, has_directive, has_prefix, is_coded, media_type};
+use std::hash::{DefaultHasher, Hash as _, Hasher};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use terse_dictionary::versions::{Announcement, Bounds, Listed, Sample, Versions};
+use terse_dictionary::{Dictionary, Hash, Origin, Pattern};
+use terse_message::{BodyLength, Fields, Known, Response, date, list};
+
+/// Bytes of learned dictionaries and recordings, unless `tune.dictionary.memory` is set.
+pub(crate) const DEFAULT_MEMORY: usize = 64 << 20;
+
+/// A quarter of them is for recordings.
+const RECORDINGS_SHARE: usize = 4;
+
+/// The fewest bytes of a body: one that is smaller gains little.
+const LEAST_BYTES: u64 = 8 << 10;
+
+/// For how many seconds an answer must be fresh.
+const LEAST_FRESH_S: u64 = 86_400;
+
+/// Bodies that may wait for the thread; a further one is dropped.
+const WAITING: usize = 16;
+
+/// Niceness of the thread.
+const NICE: u8 = 10;
+
+/// What is learned, for all proxies of a process.
+#[derive(Debug)]
+pub struct Learner {
+    versions: Mutex<Versions>,
+    /// The limit of all bytes.
+    most_bytes: AtomicUsize,
+    /// Bytes of recordings.
+    recorded: AtomicUsize,
+    /// Whether a proxy wants it.
+    is_wanted: AtomicBool,
+    /// The way to the thread.
+    give: OnceLock<SyncSender<Box<Recording>>>,
+}
+
+impl Default for Learner {
+    fn default() -> Learner {
+        Learner {
+            versions: Mutex::new(Versions::new(bounds(DEFAULT_MEMORY))),
+            most_bytes: AtomicUsize::new(DEFAULT_MEMORY),
+            recorded: AtomicUsize::new(0),
+            is_wanted: AtomicBool::new(false),
+            give: OnceLock::new(),
+        }
+    }
+}
+
+fn bounds(most_bytes: usize) -> Bounds {
+    Bounds::of(most_bytes - most_bytes / RECORDINGS_SHARE)
+}
+
+impl Learner {
+    /// Sets the limit of bytes, before anything is learned; 0: nothing is.
+    pub fn limit(&self, bytes: usize) {
+        self.most_bytes.store(bytes, Relaxed);
+        *self.lock() = Versions::new(bounds(bytes));
+    }
+
+    /// Notes that a proxy wants it.
+    pub(super) fn want(&self) {
+        self.is_wanted.store(true, Relaxed);
+    }
+
+    /// Whether a proxy wants it, and there is memory for it.
+    pub fn is_wanted(&self) -> bool {
+        self.is_wanted.load(Relaxed) && self.most_bytes.load(Relaxed) > 0
+    }
+
+    /// Starts the thread. To be called after the process has become a daemon. Without it nothing is announced.
+    ///
+    /// # Errors
+    /// The system has no thread to give.
+    pub fn start(self: &Arc<Learner>) -> std::io::Result<()> {
+        let (give, take) = sync_channel(WAITING);
+        let learner = self.clone();
+        // Its end is not waited for: it holds nothing but memory.
+        std::thread::Builder::new().name("terse-learn".into()).spawn(move || {
+            stand_back(NICE);
+            learner.serve(&take);
+        })?;
+        let _ = self.give.set(give);
+        Ok(())
+    }
+
+    fn serve(&self, take: &Receiver<Box<Recording>>) {
+        while let Ok(mut recording) = take.recv() {
+            let bytes: Arc<[u8]> = std::mem::take(&mut recording.bytes).into();
+            let About { origin, pattern, mark, client, now } = recording.about.clone();
+            let sample = Sample { pattern, mark, client, hash: Hash::of(&bytes), bytes };
+            self.lock().learn(&origin, sample, now);
+        }
+    }
+
+    /// Decides whether an answer is announced. `now`: seconds from any beginning, here and everywhere.
+    pub fn announce(&self, origin: &Origin, pattern: &Pattern, mark: Option<u64>, now: u64) -> Announcement {
+        match self.give.get() {
+            Some(_) => self.lock().announce(origin, pattern, mark, now),
+            None => Announcement::Silent,
+        }
+    }
+
+    /// Begins to record a body of so many bytes, as far as that is known.
+    pub fn record(self: &Arc<Learner>, about: About, known_bytes: Option<u64>) -> Option<Box<Recording>> {
+        let mut recording = Box::new(Recording { learner: self.clone(), about, bytes: Vec::new(), held: 0, is_lost: false });
+        let first = known_bytes.map_or(Some(0), |bytes| usize::try_from(bytes).ok())?;
+        recording.hold(first).then_some(recording)
+    }
+
+    /// The dictionary that clients of that origin may have, by its hash.
+    pub(super) fn find(&self, origin: &Origin, hash: &Hash) -> Option<Arc<Dictionary>> {
+        self.lock().find(origin, hash)
+    }
+
+    /// Leaves a host alone, whose server has dictionaries of its own.
+    pub fn leave(&self, origin: &Origin, now: u64) {
+        self.lock().leave(origin, now);
+    }
+
+    /// All that was learned.
+    pub fn list(&self) -> Vec<Listed> {
+        self.lock().list()
+    }
+
+    /// Forgets all of it; returns how many dictionaries that were.
+    pub fn clear(&self) -> usize {
+        let mut versions = self.lock();
+        let count = versions.list().len();
+        versions.clear();
+        count
+    }
+
+    /// Bytes that learned dictionaries count for, and the limit of all.
+    pub fn bytes(&self) -> (usize, usize) {
+        (self.lock().bytes(), self.most_bytes.load(Relaxed))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Versions> {
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is known of a body before it comes.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// Whose it is.
+    pub origin: Origin,
+    /// The requests that it will be for.
+    pub pattern: Pattern,
+    /// What its head says of it: [`mark`].
+    pub mark: Option<u64>,
+    /// Its client.
+    pub client: u128,
+    /// When it came.
+    pub now: u64,
+}
+
+/// A body on its way to its client.
+#[derive(Debug)]
+pub struct Recording {
+    learner: Arc<Learner>,
+    about: About,
+    bytes: Vec<u8>,
+    /// Bytes that count against the limit.
+    held: usize,
+    /// Whether it can become nothing any more.
+    is_lost: bool,
+}
+
+impl Recording {
+    /// Hears the next bytes.
+    pub(crate) fn hear(&mut self, data: &[u8]) {
+        let needed = self.bytes.len() + data.len();
+        if self.is_lost || needed as u64 > super::MOST_BYTES || needed > self.held && !self.hold(needed.max(2 * self.held)) {
+            (self.is_lost, self.bytes) = (true, Vec::new());
+            return;
+        }
+        self.bytes.extend_from_slice(data);
+    }
+
+    /// Ends it: its client has had all of it.
+    pub(crate) fn finish(self: Box<Self>) {
+        if self.is_lost || (self.bytes.len() as u64) < LEAST_BYTES {
+            return;
+        }
+        if let Some(give) = self.learner.give.get().cloned() {
+            // Where too many wait, this one goes.
+            let _ = give.try_send(self);
+        }
+    }
+
+    /// Makes room for so many bytes, if recordings may have them.
+    fn hold(&mut self, bytes: usize) -> bool {
+        let more = bytes.saturating_sub(self.held);
+        let most = self.learner.most_bytes.load(Relaxed) / RECORDINGS_SHARE;
+        let before = self.learner.recorded.fetch_add(more, Relaxed);
+        self.held += more;
+        if before.saturating_add(more) > most {
+            return false;
+        }
+        self.bytes.reserve_exact(bytes - self.bytes.len());
+        true
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        self.learner.recorded.fetch_sub(self.held, Relaxed);
+    }
+}
+
+/// Whether a response to GET is a file that any client may have, and will have for long, as far as its head says. `now`: seconds since 1970.
+pub fn is_file(response: &Response, bytes: Option<u64>, now: i64) -> bool {
+    let fields = &response.fields;
+    let is_ended = match response.body {
+        BodyLength::Exact(_) | BodyLength::Framed => true,
+        // One that ends with its connection may have been cut.
+        BodyLength::UntilClose | BodyLength::None => false,
+    };
+    response.status == 200
+        && is_ended
+        && bytes.is_none_or(|bytes| (LEAST_BYTES..=super::MOST_BYTES).contains(&bytes))
+        && fields.first(Known::ContentType).is_some_and(is_static)
+        && !is_coded(fields)
+        && !fields.has(Known::ContentRange)
+        && !fields.has(Known::SetCookie)
+        && fields.get(b"Use-As-Dictionary").is_none()
+        && !UNSHARED.iter().any(|name| has_directive(fields, name))
+        && !forbids_transform(fields)
+        && varies_little(fields)
+        && (has_directive(fields, b"immutable") || fresh_s(fields, now).is_some_and(|fresh| fresh >= LEAST_FRESH_S))
+}
+
+/// Directives of answers that are one client's, or that clients must not keep.
+const UNSHARED: [&[u8]; 3] = [b"private", b"no-cache", b"no-store"];
+
+/// Whether a type is one of files that have releases: a script, a style, WebAssembly, JSON.
+fn is_static(content_type: &[u8]) -> bool {
+    const SCRIPTS: [&str; 5] = ["javascript", "x-javascript", "ecmascript", "x-ecmascript", "jsx"];
+    let bare = media_type(content_type).to_ascii_lowercase();
+    let is = |kind: &str, of: &str| bare.strip_prefix(kind.as_bytes()).is_some_and(|name| name == of.as_bytes());
+    SCRIPTS.iter().any(|name| is("text/", name) || is("application/", name))
+        || is("text/", "css")
+        || ["wasm", "json"].iter().any(|name| is("application/", name))
+        || has_prefix(&bare, b"application/") && bare.ends_with(b"+json")
+}
+
+/// Whether the answer is the same for all clients, but for its coding and the permission to read it.
+fn varies_little(fields: &Fields) -> bool {
+    let may = [Known::AcceptEncoding.name(), "Origin", Known::AvailableDictionary.name()];
+    fields.values(b"vary").flat_map(list::elements).all(|name| may.iter().any(|may| name.eq_ignore_ascii_case(may.as_bytes())))
+}
+
+/// For how many seconds a client may take it from its cache, if the head says so.
+fn fresh_s(fields: &Fields, now: i64) -> Option<u64> {
+    let digits = |value: &[u8]| std::str::from_utf8(value).ok()?.parse::<u32>().ok().map(u64::from);
+    let mut ages = fields.every(Known::CacheControl).flat_map(list::elements).filter_map(|directive| {
+        let at = memchr::memchr(b'=', directive)?;
+        directive[..at].trim_ascii_end().eq_ignore_ascii_case(b"max-age").then(|| directive[at + 1..].trim_ascii_start())
+    });
+    let lifetime = match (ages.next(), ages.next()) {
+        (Some(value), None) => digits(value)?,
+        (Some(_), Some(_)) => return None,
+        (None, _) => {
+            let sent = fields.get(b"Date").and_then(|date| date::parse(date, now)).unwrap_or(now);
+            u64::try_from(date::parse(fields.get(b"Expires")?, now)?.checked_sub(sent)?).ok()?
+        }
+    };
+    match fields.get(b"Age") {
+        None => Some(lifetime),
+        Some(age) => lifetime.checked_sub(digits(age)?),
+    }
+}
+
+/// What a head says of its body: two answers with the same mark have the same one, as far as their server keeps to its validators. None without a
+/// validator.
+pub fn mark(path: &[u8], response: &Response, bytes: Option<u64>) -> Option<u64> {
+    let (tag, modified) = (response.fields.first(Known::Etag), response.fields.get(b"Last-Modified"));
+    if tag.is_none() && modified.is_none() {
+        return None;
+    }
+    let mut hasher = DefaultHasher::new();
+    (path, tag, modified, bytes).hash(&mut hasher);
+    Some(hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::response;
+
+    const FILE: &str = "200\nContent-Type: text/javascript\nContent-Length: 20000\n";
+    const LASTING: &str = "Cache-Control: public, max-age=86400\n";
+    const NOW: i64 = 784_111_777;
+
+    fn takes(head: &str) -> bool {
+        let response = response(head);
+        let bytes = if let BodyLength::Exact(bytes) = response.body { Some(bytes) } else { None };
+        is_file(&response, bytes, NOW)
+    }
+
+    #[test]
+    fn lasting_public_files_are_learned() {
+        for lines in [
+            LASTING,
+            "Cache-Control: immutable\n",
+            "Cache-Control: max-age=86400\nVary: Accept-Encoding, origin\n",
+            "Date: Sun, 06 Nov 1994 08:49:37 GMT\nExpires: Mon, 07 Nov 1994 08:49:37 GMT\n",
+            "Expires: Mon, 07 Nov 1994 08:49:37 GMT\n",
+            "Cache-Control: max-age=90000\nAge: 3600\n",
+        ] {
+            assert!(takes(&format!("{FILE}{lines}")), "{lines}");
+        }
+        for kind in
+            ["application/javascript; charset=utf-8", "text/css", "application/wasm", "application/json", "application/ld+json"]
+        {
+            assert!(takes(&format!("200\nContent-Type: {kind}\n{LASTING}")), "{kind}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_not() {
+        for lines in [
+            "",
+            "Cache-Control: max-age=86399\n",
+            "Cache-Control: max-age=90000, max-age=1\n",
+            "Cache-Control: max-age=90000\nAge: 3601\n",
+            "Cache-Control: max-age=x\n",
+            "Cache-Control: s-maxage=90000\n",
+            "Expires: 0\n",
+            "Expires: Mon, 07 Nov 1994 08:49:36 GMT\n",
+            "Last-Modified: Mon, 07 Nov 1970 08:49:36 GMT\n",
+            "Cache-Control: immutable, private\n",
+            "Cache-Control: immutable, no-cache=\"x\"\n",
+            "Cache-Control: immutable\nCache-Control: No-Store\n",
+            "Cache-Control: immutable, no-transform\n",
+        ] {
+            assert!(!takes(&format!("{FILE}{lines}")), "{lines}");
+        }
+        for lines in [
+            "Set-Cookie: a=b\n",
+            "Vary: *\n",
+            "Vary: Accept-Encoding, Cookie\n",
+            "Use-As-Dictionary: match=\"/x\"\n",
+            "Content-Encoding: gzip\n",
+            "Content-Range: bytes 0-1/2\n",
+        ] {
+            assert!(!takes(&format!("{FILE}{LASTING}{lines}")), "{lines}");
+        }
+        for head in [
+            "200\nContent-Type: text/html\n",
+            "200\n",
+            "203\nContent-Type: text/css\n",
+            "200 close\nContent-Type: text/css\n",
+            "200\nContent-Type: text/css\nContent-Length: 8191\n",
+            "200\nContent-Type: text/css\nContent-Length: 4194305\n",
+        ] {
+            assert!(!takes(&format!("{head}{LASTING}")), "{head}");
+        }
+    }
+
+    #[test]
+    fn a_mark_is_a_validators() {
+        let of = |path: &str, lines: &str| mark(path.as_bytes(), &response(&format!("{FILE}{lines}")), Some(1));
+        assert_eq!(of("/a", ""), None);
+        assert_eq!(of("/a", "ETag: \"x\"\n"), of("/a", "ETag: \"x\"\n"));
+        for (path, lines) in [("/b", "ETag: \"x\"\n"), ("/a", "ETag: \"y\"\n"), ("/a", "Last-Modified: x\n")] {
+            assert_ne!(of(path, lines), of("/a", "ETag: \"x\"\n"), "{path} {lines}");
+        }
+    }
+
+    fn about(client: u128) -> About {
+        let (origin, pattern) = (Origin::of(b"a", true).unwrap(), Pattern::new("/*.js").unwrap());
+        About { origin, pattern, mark: None, client, now: 0 }
+    }
+
+    fn until(condition: impl Fn() -> bool) {
+        let begun = std::time::Instant::now();
+        while !condition() {
+            assert!(begun.elapsed().as_secs() < 60, "it does not come");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn two_clients_bodies_become_a_dictionary() {
+        let learner = Arc::new(Learner::default());
+        learner.want();
+        let origin = about(0).origin;
+        let announce = || learner.announce(&origin, &about(0).pattern, None, 0);
+        assert_eq!(announce(), Announcement::Silent, "nothing would take what is heard");
+        learner.start().unwrap();
+        assert_eq!(announce(), Announcement::Wanted);
+        let body = vec![7; 20_000];
+        for client in 1..=2 {
+            let mut recording = learner.record(about(client), Some(20_000)).unwrap();
+            body.chunks(3000).for_each(|piece| recording.hear(piece));
+            assert!(learner.list().is_empty());
+            recording.finish();
+            until(|| learner.recorded.load(Relaxed) == 0);
+        }
+        until(|| learner.list().len() == 1);
+        assert!(learner.find(&origin, &Hash::of(&body)).is_some_and(|found| found.bytes()[..] == body));
+        assert!(learner.bytes().0 > body.len());
+        assert_eq!(learner.clear(), 1);
+        assert!(learner.list().is_empty());
+    }
+
+    #[test]
+    fn recordings_have_bounds() {
+        let learner = Arc::new(Learner::default());
+        learner.limit(400_000);
+        learner.start().unwrap();
+        assert!(learner.record(about(1), Some(100_001)).is_none());
+        let mut first = learner.record(about(1), Some(80_000)).unwrap();
+        let mut second = learner.record(about(1), None).unwrap();
+        second.hear(&[0; 15_000]);
+        assert!(!second.is_lost);
+        second.hear(&[0; 15_000]);
+        assert!(second.is_lost && second.bytes.is_empty());
+        first.hear(&[0; 80_000]);
+        assert!(!first.is_lost);
+        drop((first, second));
+        assert_eq!(learner.recorded.load(Relaxed), 0);
+        learner.limit(64 << 20);
+        let mut long = learner.record(about(1), None).unwrap();
+        (0..64).for_each(|_| long.hear(&[0; 64 << 10]));
+        assert!(!long.is_lost);
+        long.hear(&[0]);
+        assert!(long.is_lost, "more than a dictionary may have");
+    }
+}
