@@ -10,7 +10,7 @@ use terse_dictionary::{LEARNED, Origin, Pattern, field};
 
 /// The table, for the program to join with the others.
 pub const KEYWORDS: &[Keyword] = &[
-    dictionary("file", "<path>", "Has the bytes of this file as the dictionary, as they are; at most 16m.", file),
+    dictionary("file", "<path>", "Has the bytes of this file as the dictionary, as they are; at most 4 MB.", file),
     dictionary(
         "match",
         "<pattern>",
