@@ -3,9 +3,11 @@
 //! The calendar is `jiff`'s. The day of the week must be a day's name, but a wrong one is no reason to drop a date. A leap
 //! second counts as the second before it.
 
-use jiff::Timestamp;
+use jiff::SignedDuration;
 use jiff::civil::DateTime;
-use jiff::fmt::rfc2822::DateTimePrinter;
+
+/// Instants are counted as times of the calendar: `jiff`'s own end a day before the year 9999, at whose end many answers expire.
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
@@ -19,18 +21,18 @@ pub fn parse(value: &[u8], now: i64) -> Option<i64> {
 /// The preferred form: `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub fn imf(text: &str) -> Option<i64> {
     let (day_name, rest) = text.split_once(", ")?;
-    let rest = rest.strip_suffix(" GMT").filter(|_| text.len() == 29 && is_short_day(day_name))?;
+    let rest = rest.strip_suffix(" GMT").filter(|rest| has_form(rest, "00 Aaa 0000 00:00:00") && is_short_day(day_name))?;
     seconds(civil("%d %b %Y %H:%M:%S", rest)?)
 }
 
 /// `Sunday, 06-Nov-94 08:49:37 GMT`: a year that seems more than 50 years ahead of `now` lies in the past.
 pub fn rfc850(text: &str, now: i64) -> Option<i64> {
     let (day_name, rest) = text.split_once(", ")?;
-    let rest = rest.strip_suffix(" GMT").filter(|rest| rest.len() == 18 && DAYS.contains(&day_name))?;
+    let rest = rest.strip_suffix(" GMT").filter(|rest| has_form(rest, "00-Aaa-00 00:00:00") && DAYS.contains(&day_name))?;
     let (day_and_month, rest) = rest.split_at_checked(7)?;
     let (year, time) = rest.split_at_checked(2)?;
-    let this_year = i64::from(Timestamp::from_second(now).ok()?.to_zoned(jiff::tz::TimeZone::UTC).year());
-    let year = this_year - this_year % 100 + number(year)?;
+    let this_year = i64::from(calendar(now)?.year());
+    let year = this_year - this_year % 100 + year.parse::<i64>().ok()?;
     let year = if year > this_year + 50 { year - 100 } else { year };
     seconds(civil("%d-%b-%Y %H:%M:%S", &format!("{day_and_month}{year:04}{time}"))?)
 }
@@ -38,14 +40,18 @@ pub fn rfc850(text: &str, now: i64) -> Option<i64> {
 /// `Sun Nov  6 08:49:37 1994`
 pub fn asctime(text: &str) -> Option<i64> {
     let (day_name, rest) = text.split_once(' ')?;
-    let is_sound = text.len() == 24 && is_short_day(day_name);
+    let is_sound = (has_form(rest, "Aaa 00 00:00:00 0000") || has_form(rest, "Aaa  0 00:00:00 0000")) && is_short_day(day_name);
     seconds(civil("%b %e %H:%M:%S %Y", rest).filter(|_| is_sound)?)
 }
 
-/// The preferred form of a date; `None` outside the years that `jiff` counts, 0 to 9999 but for its last hours.
+/// The preferred form of a date; `None` outside the years 0 to 9999.
 pub fn write(seconds: i64) -> Option<String> {
-    let time = Timestamp::from_second(seconds).ok()?;
-    DateTimePrinter::new().timestamp_to_rfc9110_string(&time).ok()
+    let time = calendar(seconds).filter(|time| time.year() >= 0)?;
+    Some(time.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())
+}
+
+fn calendar(seconds: i64) -> Option<DateTime> {
+    EPOCH.checked_add(SignedDuration::from_secs(seconds)).ok()
 }
 
 fn civil(form: &str, text: &str) -> Option<DateTime> {
@@ -53,11 +59,18 @@ fn civil(form: &str, text: &str) -> Option<DateTime> {
 }
 
 fn seconds(date: DateTime) -> Option<i64> {
-    Some(date.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_second())
+    Some(date.duration_since(EPOCH).as_secs())
 }
 
-fn number(digits: &str) -> Option<i64> {
-    digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))
+/// Whether a text has digits where a form has 0, letters of the same sizes, and all else the same.
+fn has_form(text: &str, form: &str) -> bool {
+    let is_like = |(byte, like): (u8, u8)| match like {
+        b'0' => byte.is_ascii_digit(),
+        b'A' => byte.is_ascii_uppercase(),
+        b'a' => byte.is_ascii_lowercase(),
+        like => byte == like,
+    };
+    text.len() == form.len() && text.bytes().zip(form.bytes()).all(is_like)
 }
 
 fn is_short_day(name: &str) -> bool {
@@ -85,6 +98,8 @@ mod tests {
             ("Thu, 29 Feb 2024 23:59:59 GMT", 1_709_251_199),
             ("Fri, 01 Mar 2024 00:00:00 GMT", 1_709_251_200),
             ("Sat, 01 Jan 1876 00:00:00 GMT", -2_966_371_200),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799),
+            ("Sat, 01 Jan 0000 00:00:00 GMT", -62_167_219_200),
             // Another day of the week.
             ("Mon, 06 Nov 1994 08:49:37 GMT", THEN),
             // A leap second.
@@ -113,6 +128,12 @@ mod tests {
             "Son, 06 Nov 1994 08:49:37 GMT",
             "Sun, 06-Nov-94 08:49:37 GMT",
             "Sunday, 06-Nov-+4 08:49:37 GMT",
+            "Sun, 06 Nov-1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:\t9:37 GMT",
+            "Sun, 06 nov 1994 08:49:37 GMT",
+            "Sun, +6 Nov 1994 08:49:37 GMT",
+            "Sun Nov  6 08:49:3+ 1994",
+            "Sun Nov  6 08:49:37 -994",
             "Sun Nov 6 08:49:37 1994",
             "\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}",
             "Sunday, \u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9} GMT",
@@ -135,9 +156,11 @@ mod tests {
     #[test]
     fn a_written_date_is_read_again() {
         assert_eq!(write(THEN).as_deref(), Some("Sun, 06 Nov 1994 08:49:37 GMT"));
-        for seconds in [0, 1, THEN, NOW, 253_402_000_000, -2_966_371_200] {
+        for seconds in [0, 1, THEN, NOW, 253_402_300_799, -2_966_371_200, -62_167_219_200] {
             assert_eq!(write(seconds).and_then(|text| imf(&text)), Some(seconds), "{seconds}");
         }
-        assert_eq!((write(i64::MAX), write(i64::MIN)), (None, None));
+        for seconds in [i64::MIN, -62_167_219_201, 253_402_300_800, i64::MAX] {
+            assert_eq!(write(seconds), None, "{seconds}");
+        }
     }
 }
