@@ -161,16 +161,18 @@ impl OfAll {
     /// Those of a process, from the sum of its frontends; nothing where there are none.
     pub(crate) fn of(plan: &Plan, sum: &Counters) -> Option<OfAll> {
         let held = Held::of(plan.dictionaries.all().map(|dictionary| &**dictionary));
+        let learned = plan.dictionaries.learner().list();
         let all = OfProxy::of("", "frontend", None, sum);
-        if held.count == 0 && all.is_none() {
+        if held.count == 0 && learned.is_empty() && all.is_none() {
             return None;
         }
+        let oldest = learned.iter().map(|one| one.since).min().map(|since| plan.started.elapsed().as_secs().saturating_sub(since));
         let of = |usage: Usage| all.as_ref().map_or(0, |all| all.outcome(usage));
         let [_, bytes_in, bytes_out] = sum.of_coding(Coding::Dcz);
         Some(OfAll {
-            count: held.count,
-            held: held.bytes,
-            oldest_s: held.oldest_s(now_s()),
+            count: held.count + learned.len() as u64,
+            held: held.bytes + learned.iter().map(|one| one.dictionary.bytes().len() as u64).sum::<u64>(),
+            oldest_s: held.oldest_s(now_s()).max(oldest),
             announced: all.as_ref().map_or(0, |all| all.announced),
             offered: all.as_ref().map_or(0, |all| all.offered),
             used: of(Usage::Used),

@@ -40,12 +40,12 @@ impl Setup {
     /// The decision under other settings of `global`.
     pub(crate) fn decide_with(&self, process: &Process, request: &Request, response: &Response) -> Verdict {
         let settings = Effective::new(self.listen.as_ref(), self.listen.as_ref(), process);
-        let offer = policy::offer(request, Link::default(), &settings);
+        let offer = policy::offer(request, None, Link::default(), &settings);
         policy::decide(&offer, response, &Load::IDLE, &settings, || true)
     }
 
     pub(crate) fn offer(&self, request: &Request) -> Offer {
-        policy::offer(request, Link::default(), &self.effective())
+        policy::offer(request, None, Link::default(), &self.effective())
     }
 
     pub(crate) fn decide(&self, request: &Request, response: &Response) -> Verdict {

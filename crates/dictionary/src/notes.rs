@@ -59,6 +59,11 @@ impl Notes {
         self.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_err()
     }
 
+    /// Whether [`Notes::may_compare`] would be true now.
+    pub fn compares_next(&self) -> bool {
+        self.left.load(Relaxed) == 0
+    }
+
     /// Notes the outcome of a comparison.
     pub fn compared(&self, pair: u64, is_worth: bool) {
         let pause = if is_worth { (self.pause.load(Relaxed) * 2 + 1).min(MOST_PAUSE) } else { 0 };

@@ -13,13 +13,17 @@
 //! A pattern that is too wide costs bytes and never makes wrong ones: the hash decides.
 
 use crate::Pattern;
+use crate::pattern::MOST_BYTES;
 use std::ops::Range;
 
 /// The pattern of the releases of a file with that path, which has no query; none where it has not exactly one mark: in its last segment, or, if
 /// there is none, in its directories.
 pub fn pattern(path: &[u8]) -> Option<Pattern> {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._~/-".contains(byte);
-    if !path.iter().all(is_plain) || path.split(|byte| *byte == b'/').any(|segment| matches!(segment, b"." | b"..")) {
+    if path.len() > MOST_BYTES
+        || !path.iter().all(is_plain)
+        || path.split(|byte| *byte == b'/').any(|segment| matches!(segment, b"." | b".."))
+    {
         return None;
     }
     let name = path.iter().rposition(|byte| *byte == b'/')? + 1;
@@ -119,15 +123,16 @@ fn is_mixed(text: &[u8]) -> bool {
 /// sizes, as names hardly have.
 fn in_base64(segment: &[u8]) -> Marks {
     let (mut found, mut begin) = (Marks::None, 0);
-    let is_mark = |text: &[u8]| {
-        text.len() >= LEAST_MARK
-            && is_mixed(text)
-            && text.iter().any(u8::is_ascii_lowercase)
-            && text.iter().any(u8::is_ascii_uppercase)
-    };
     for piece in segment.split(|byte| matches!(byte, b'.' | b'~')) {
-        let mut starts = (0..piece.len()).rev().filter(|at| *at == 0 || is_separator(piece[at - 1]));
-        if let Some(start) = starts.find(|start| is_mark(&piece[*start..])) {
+        let (mut has_digit, mut has_lower, mut has_upper) = (false, false, false);
+        let starts_mark = |(at, byte): &(usize, &u8)| {
+            has_digit |= byte.is_ascii_digit();
+            has_lower |= byte.is_ascii_lowercase();
+            has_upper |= byte.is_ascii_uppercase();
+            let is_start = *at == 0 || is_separator(piece[at - 1]);
+            is_start && piece.len() - at >= LEAST_MARK && has_digit && has_lower && has_upper
+        };
+        if let Some((start, _)) = piece.iter().enumerate().rev().find(starts_mark) {
             found = found.and(Marks::One(start..piece.len()), begin);
         }
         begin += piece.len() + 1;
@@ -190,6 +195,17 @@ mod tests {
             assert_eq!(of(path), None, "{path}");
         }
         assert_eq!(of(&format!("/{}/app.3f9a1c2b.js", "a/".repeat(600))), None, "too long");
+    }
+
+    #[test]
+    fn the_time_for_a_path_is_bounded() {
+        let begun = std::time::Instant::now();
+        let hostile =
+            ["/".to_owned() + &"-".repeat(60_000), "/".to_owned() + &"-a".repeat(500), "/".to_owned() + &"1.-".repeat(300)];
+        for path in &hostile {
+            (0..100).for_each(|_| assert_eq!(of(path), None, "{path}"));
+        }
+        assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{:?} for 300 paths", begun.elapsed());
     }
 
     proptest! {

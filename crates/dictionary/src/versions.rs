@@ -10,19 +10,23 @@
 //!
 //! Invariants:
 //! * A dictionary is found by the origin whose clients had it, and by no other.
-//! * Bytes are kept once two clients have had them; of anything else there is a hash.
-//! * Each number has a bound of [`Bounds`]; what was offered least recently goes first.
+//! * Bytes are kept once two clients have had them; of anything else there is a hash. Two addresses of different families may be one
+//!   client's.
+//! * Each number has a bound of [`Bounds`]; what was offered least recently goes first. What is not a number counts as bytes.
+//! * Dictionaries that go are handed out ([`Versions::gone`]): their memory is given back where no lock is held.
 //! * Time is an argument: seconds from any beginning.
 
 use crate::field::UseAs;
 use crate::{Dictionary, Hash, Origin, Pattern};
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// What is held at most.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Bytes of all dictionaries, each with [`OVERHEAD`].
+    /// Bytes of all dictionaries, each with [`OVERHEAD`], and of all patterns, each [`OF_PATTERN`].
     pub bytes: usize,
     /// Hosts.
     pub hosts: usize,
@@ -43,8 +47,14 @@ impl Bounds {
     }
 }
 
-/// What a dictionary costs beside its bytes: its places in tables.
-pub const OVERHEAD: usize = 1024;
+/// What a dictionary costs beside its bytes: its places in tables, and its notes.
+pub const OVERHEAD: usize = 5 << 10;
+
+/// What a pattern costs: its text twice, and its candidates.
+pub const OF_PATTERN: usize = 3 << 10;
+
+/// Patterns have no more than this part of the bytes.
+const PATTERNS_SHARE: usize = 4;
 
 /// Candidates of a pattern: the next one drops the oldest.
 const MOST_CANDIDATES: usize = 8;
@@ -75,6 +85,25 @@ pub enum Learned {
     TooLarge,
 }
 
+/// A client, as far as its address tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Client {
+    /// An address of IPv4.
+    V4(u32),
+    /// The network of a site of IPv6, `/64`.
+    V6(u64),
+}
+
+impl Client {
+    /// The client with that address.
+    pub fn of(address: IpAddr) -> Client {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Client::V4(address.to_bits()),
+            IpAddr::V6(address) => Client::V6((address.to_bits() >> 64) as u64),
+        }
+    }
+}
+
 /// A body that a client has had as a whole.
 #[derive(Clone, Debug)]
 pub struct Sample {
@@ -83,7 +112,7 @@ pub struct Sample {
     /// What its head says of it: with the same mark it is the same body. None where the head says nothing.
     pub mark: Option<u64>,
     /// The client that had it.
-    pub client: u128,
+    pub client: Client,
     /// The hash of the bytes.
     pub hash: Hash,
     /// The bytes.
@@ -111,6 +140,10 @@ pub struct Versions {
     /// The last turn that was given.
     turn: u64,
     bytes: usize,
+    /// Number of patterns.
+    patterns: usize,
+    /// Dictionaries that have gone, until they are handed out.
+    gone: Vec<Arc<Dictionary>>,
 }
 
 #[derive(Default, Debug)]
@@ -152,16 +185,56 @@ struct Version {
 #[derive(Default, Debug)]
 struct Family {
     versions: Vec<Hash>,
-    /// Hashes of bodies that one client has had, and that client.
-    candidates: VecDeque<(Hash, u128)>,
+    candidates: VecDeque<Candidate>,
     /// The turn of the last offer or body.
     used: u64,
+}
+
+/// A body that one client has had: of each family of addresses the first.
+#[derive(Debug)]
+struct Candidate {
+    hash: Hash,
+    v4: Option<u32>,
+    v6: Option<u64>,
+}
+
+impl Candidate {
+    fn of(hash: Hash) -> Candidate {
+        Candidate { hash, v4: None, v6: None }
+    }
+
+    /// Takes note of a client; whether it is surely another than one before.
+    fn is_anothers(&mut self, client: Client) -> bool {
+        match client {
+            Client::V4(address) => *self.v4.get_or_insert(address) != address,
+            Client::V6(network) => *self.v6.get_or_insert(network) != network,
+        }
+    }
+}
+
+impl Family {
+    /// Takes note of a client of that body; whether two have had it now.
+    fn confirm(&mut self, hash: Hash, client: Client) -> bool {
+        let known = self.candidates.iter().position(|candidate| candidate.hash == hash);
+        let at = known.unwrap_or_else(|| {
+            if self.candidates.len() >= MOST_CANDIDATES {
+                self.candidates.pop_front();
+            }
+            self.candidates.push_back(Candidate::of(hash));
+            self.candidates.len() - 1
+        });
+        let is_confirmed = self.candidates.get_mut(at).is_some_and(|candidate| candidate.is_anothers(client));
+        if is_confirmed {
+            self.candidates.remove(at);
+        }
+        is_confirmed
+    }
 }
 
 impl Versions {
     /// None yet.
     pub fn new(bounds: Bounds) -> Versions {
-        Versions { bounds, hosts: HashMap::new(), order: BTreeMap::new(), turn: 0, bytes: 0 }
+        Versions { bounds, hosts: HashMap::new(), order: BTreeMap::new(), turn: 0, bytes: 0, patterns: 0, gone: Vec::new() }
     }
 
     /// Decides about an answer with that pattern.
@@ -176,11 +249,14 @@ impl Versions {
             (host.announced, host.silence) = (0, Silence::Paused(now.saturating_add(pause_s)));
             return Announcement::Silent;
         }
-        let family = host.families.get(pattern.as_str());
-        let is_it = |hash: &Hash| host.versions.get(hash).is_some_and(|version| version.mark == mark);
-        match mark.is_some() && family.is_some_and(|family| family.versions.iter().any(is_it)) {
-            true => Announcement::Known,
-            false => Announcement::Wanted,
+        let mut versions = host.families.get(pattern.as_str()).into_iter().flat_map(|family| &family.versions);
+        let known = versions.find_map(|hash| host.versions.get(hash).filter(|version| mark.is_some() && version.mark == mark));
+        match known {
+            Some(version) => {
+                version.dictionary.counters.announced.fetch_add(1, Relaxed);
+                Announcement::Known
+            }
+            None => Announcement::Wanted,
         }
     }
 
@@ -189,7 +265,7 @@ impl Versions {
         let Sample { pattern, mark, client, hash, bytes } = sample;
         let size = bytes.len() + OVERHEAD;
         let turn = self.next_turn();
-        let (most_patterns, most_bytes) = (self.bounds.patterns, self.bounds.bytes);
+        let most_bytes = self.bounds.bytes - self.bounds.bytes / PATTERNS_SHARE;
         let Some(host) = self.hosts.get_mut(origin).filter(|host| !host.silence.holds(now)) else { return Learned::Declined };
         host.used = turn;
         if let Some(version) = host.versions.get_mut(&hash) {
@@ -200,24 +276,12 @@ impl Versions {
             return Learned::TooLarge;
         }
         if !host.families.contains_key(pattern.as_str()) {
-            let oldest = host.families.iter().min_by_key(|(_, family)| family.used).map(|(name, _)| name.clone());
-            if let Some(oldest) = oldest.filter(|_| host.families.len() >= most_patterns) {
-                self.drop_family(origin, &oldest);
-            }
+            self.make_family(origin, &pattern);
         }
-        let Some(host) = self.hosts.get_mut(origin) else { return Learned::Declined };
-        let family = host.families.entry(pattern.as_str().into()).or_default();
+        let Some(family) = self.family(origin, &pattern) else { return Learned::Declined };
         family.used = turn;
-        match family.candidates.iter().position(|(known, _)| *known == hash) {
-            Some(at) if family.candidates[at].1 != client => _ = family.candidates.remove(at),
-            Some(_) => return Learned::Candidate,
-            None => {
-                if family.candidates.len() >= MOST_CANDIDATES {
-                    family.candidates.pop_front();
-                }
-                family.candidates.push_back((hash, client));
-                return Learned::Candidate;
-            }
+        if !family.confirm(hash, client) {
+            return Learned::Candidate;
         }
         self.keep(origin, pattern, (mark, hash, bytes), now);
         Learned::Kept
@@ -244,37 +308,31 @@ impl Versions {
     /// Leaves a host alone, whose server has dictionaries of its own.
     pub fn leave(&mut self, origin: &Origin, now: u64) {
         let until = now.saturating_add(self.bounds.pause_s);
-        let hashes: Vec<Hash> = self.host(origin).versions.keys().copied().collect();
-        hashes.iter().for_each(|hash| self.drop_version(origin, hash));
-        let host = self.host(origin);
-        host.families.clear();
-        host.silence = Silence::Left(until);
+        self.drop_host(origin);
+        self.host(origin).silence = Silence::Left(until);
     }
 
-    /// All of them, by origin and pattern.
+    /// All of them, in no order.
     pub fn list(&self) -> Vec<Listed> {
         let of_host = |(origin, host): (&Origin, &Host)| {
             let listed =
                 |version: &Version| Listed { origin: origin.clone(), dictionary: version.dictionary.clone(), since: version.since };
             host.versions.values().map(listed).collect::<Vec<_>>()
         };
-        let mut list: Vec<Listed> = self.hosts.iter().flat_map(of_host).collect();
-        let place = |listed: &Listed| {
-            let dictionary = &listed.dictionary;
-            (listed.origin.to_string(), dictionary.use_as.pattern.as_str().to_owned(), listed.since, dictionary.hash().0)
-        };
-        list.sort_by_cached_key(place);
-        list
+        self.hosts.iter().flat_map(of_host).collect()
     }
 
-    /// Drops all of them, and all that is known of hosts.
-    pub fn clear(&mut self) {
-        self.hosts.clear();
-        self.order.clear();
-        self.bytes = 0;
+    /// Dictionaries that have gone since the last call.
+    pub fn gone(&mut self) -> Vec<Arc<Dictionary>> {
+        std::mem::take(&mut self.gone)
     }
 
-    /// Bytes that they count for.
+    /// None, with the same bounds.
+    pub fn emptied(&self) -> Versions {
+        Versions::new(self.bounds)
+    }
+
+    /// Bytes that they, and what is known of hosts, count for.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -298,7 +356,9 @@ impl Versions {
     fn host(&mut self, origin: &Origin) -> &mut Host {
         let turn = self.next_turn();
         if !self.hosts.contains_key(origin) && self.hosts.len() >= self.bounds.hosts {
-            let place = |(_, host): &(&Origin, &Host)| (!host.versions.is_empty(), host.used);
+            // A host that is left alone stays so, whichever hosts clients ask for.
+            let place =
+                |(_, host): &(&Origin, &Host)| (!host.versions.is_empty() || matches!(host.silence, Silence::Left(_)), host.used);
             if let Some(oldest) = self.hosts.iter().min_by_key(place).map(|(origin, _)| origin.clone()) {
                 self.drop_host(&oldest);
             }
@@ -308,19 +368,51 @@ impl Versions {
         host
     }
 
-    fn keep(&mut self, origin: &Origin, pattern: Pattern, (mark, hash, bytes): (Option<u64>, Hash, Arc<[u8]>), now: u64) {
-        let size = bytes.len() + OVERHEAD;
-        if let Some(oldest) = self.oldest_of_full(origin, pattern.as_str()) {
-            self.drop_version(origin, &oldest);
+    fn family(&mut self, origin: &Origin, pattern: &Pattern) -> Option<&mut Family> {
+        self.hosts.get_mut(origin)?.families.get_mut(pattern.as_str())
+    }
+
+    /// Makes the family of a pattern that has none. Where the host has no room for another, its least recently used one goes; where no host
+    /// has, those of the host whose clients have been silent longest.
+    fn make_family(&mut self, origin: &Origin, pattern: &Pattern) {
+        let most = self.bounds.bytes / PATTERNS_SHARE / OF_PATTERN;
+        let oldest = |host: &Host| host.families.iter().min_by_key(|(_, family)| family.used).map(|(name, _)| name.clone());
+        let is_full = |host: &&Host| host.families.len() >= self.bounds.patterns.min(most);
+        if let Some(oldest) = self.hosts.get(origin).filter(is_full).and_then(oldest) {
+            self.drop_family(origin, &oldest);
+        } else if self.patterns >= most {
+            let others = self.hosts.iter().filter(|(other, host)| *other != origin && !host.families.is_empty());
+            match others.min_by_key(|(_, host)| host.used).map(|(other, _)| other.clone()) {
+                Some(other) => self.drop_host(&other),
+                None => return,
+            }
         }
+        self.make_room(OF_PATTERN);
+        let Some(host) = self.hosts.get_mut(origin) else { return };
+        host.families.insert(pattern.as_str().into(), Family::default());
+        self.patterns += 1;
+        self.bytes += OF_PATTERN;
+    }
+
+    /// Drops dictionaries until so many bytes more are within the bound.
+    fn make_room(&mut self, size: usize) {
         while self.bytes + size > self.bounds.bytes
             && let Some((_, (origin, hash))) = self.order.pop_first()
         {
             self.drop_version(&origin, &hash);
         }
+    }
+
+    fn keep(&mut self, origin: &Origin, pattern: Pattern, (mark, hash, bytes): (Option<u64>, Hash, Arc<[u8]>), now: u64) {
+        let size = bytes.len() + OVERHEAD;
+        if let Some(oldest) = self.oldest_of_full(origin, pattern.as_str()) {
+            self.drop_version(origin, &oldest);
+        }
+        self.make_room(size);
         let turn = self.next_turn();
         let Some(host) = self.hosts.get_mut(origin) else { return };
-        host.families.entry(pattern.as_str().into()).or_default().versions.push(hash);
+        let Some(family) = host.families.get_mut(pattern.as_str()) else { return };
+        family.versions.push(hash);
         let dictionary = Arc::new(Dictionary::learned(UseAs::of(pattern), hash, bytes));
         host.versions.insert(hash, Version { dictionary, mark, turn, since: now });
         self.order.insert(turn, (origin.clone(), hash));
@@ -342,10 +434,12 @@ impl Versions {
         if let Some(family) = host.families.get_mut(version.dictionary.use_as.pattern.as_str()) {
             family.versions.retain(|known| known != hash);
         }
+        self.gone.push(version.dictionary);
     }
 
     fn drop_family(&mut self, origin: &Origin, pattern: &str) {
         let Some(family) = self.hosts.get_mut(origin).and_then(|host| host.families.remove(pattern)) else { return };
+        self.forget_patterns(1);
         family.versions.iter().for_each(|hash| self.drop_version(origin, hash));
     }
 
@@ -353,7 +447,13 @@ impl Versions {
         let Some(host) = self.hosts.get(origin) else { return };
         let hashes: Vec<Hash> = host.versions.keys().copied().collect();
         hashes.iter().for_each(|hash| self.drop_version(origin, hash));
-        self.hosts.remove(origin);
+        let host = self.hosts.remove(origin);
+        self.forget_patterns(host.map_or(0, |host| host.families.len()));
+    }
+
+    fn forget_patterns(&mut self, count: usize) {
+        self.patterns -= count;
+        self.bytes -= count * OF_PATTERN;
     }
 }
 

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use terse_balance::{CookieFound, CookieSent, Server};
 use terse_compress::decode::counters::Outcome;
+use terse_compress::dictionary::learning::Asked;
 use terse_compress::dictionary::learning::Recording;
 use terse_compress::dictionary::{Trial, Usage};
 use terse_compress::{Coding, Layer, Link, Reason};
@@ -51,8 +52,8 @@ pub struct Facts {
     pub times: Times,
     /// The request's first line as the client sent it, `method target version`, once a rule has changed it.
     pub request_line: Vec<u8>,
-    /// Whether a rule has changed the host.
-    pub host_is_changed: bool,
+    /// What the client asked for, before rules changed it, where dictionaries are learned.
+    pub asked: Option<Box<Asked>>,
     /// Whether the client's method was HEAD, whatever rules made of it: such a client gets no body.
     pub asked_head: bool,
     /// `strict-mode off`: edits of heads that cannot be done are left out, until this set of rules ends.
@@ -238,7 +239,7 @@ impl Facts {
                 end: None,
             },
             request_line: Vec::new(),
-            host_is_changed: false,
+            asked: None,
             asked_head: false,
             soft_rewrites: false,
             head_most: usize::MAX,

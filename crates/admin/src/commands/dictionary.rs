@@ -86,7 +86,9 @@ fn clear(call: &mut Call<'_>) -> Outcome {
         return Ok(Answer::Said(Message::info(format!("{forgotten} learned dictionaries forgotten."))));
     }
     let (mut cleared, mut notes) = (0, 0);
-    for dictionary in call.context.plan.dictionaries.all().filter(|one| name.is_none_or(|name| *name == *one.name)) {
+    let learned = call.context.plan.dictionaries.learner().list();
+    let all = call.context.plan.dictionaries.all().chain(learned.iter().map(|one| &one.dictionary));
+    for dictionary in all.filter(|one| name.is_none_or(|name| *name == *one.name)) {
         (cleared, notes) = (cleared + 1, notes + dictionary.notes.count());
         dictionary.counters.clear();
         dictionary.notes.clear();

@@ -60,10 +60,16 @@ impl Compressor {
         is_worth(dictionary.bytes().len(), bytes) && (has_thread || !is_long)
     }
 
-    /// Expected time of a push of so many bytes with that flush, in nanoseconds. The first one reads the dictionary.
+    /// Expected time of a push of so many bytes with that flush, in nanoseconds. The first one reads the dictionary; if it is the last one,
+    /// too, what comes out may be compared with the ordinary form.
     pub(super) fn push_ns(&self, coder: &dyn Coder, bytes: usize, flush: Flush) -> u64 {
         let unread = self.dictionary.as_deref().filter(|_| coder.memory() == 0 && self.bytes_out == 0);
-        self.engine.stream_ns(self.plan.level, coder.due(bytes, flush)).saturating_add(unread.map_or(0, read_ns))
+        let trial = self.trial.filter(|_| flush == Flush::Finish);
+        let compared = unread.zip(trial).map_or(0, |(dictionary, trial)| trial.due_ns(bytes, dictionary));
+        self.engine
+            .stream_ns(self.plan.level, coder.due(bytes, flush))
+            .saturating_add(unread.map_or(0, read_ns))
+            .saturating_add(compared)
     }
 }
 

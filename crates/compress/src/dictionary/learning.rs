@@ -11,7 +11,7 @@
 //!
 //! Invariants:
 //! * A request that names no dictionary, and an answer that is no such file, do not come to the lock.
-//! * No bytes are copied, hashed or compressed under the lock.
+//! * No bytes are copied, hashed, compressed or given back under the lock.
 //! * A body that was cut, that is too small or too large, or for which there was no memory, is dropped.
 
 use crate::offload::stand_back;
@@ -20,9 +20,9 @@ use std::hash::{DefaultHasher, Hash as _, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use terse_dictionary::versions::{Announcement, Bounds, Listed, Sample, Versions};
+use terse_dictionary::versions::{Announcement, Bounds, Client, Listed, Sample, Versions};
 use terse_dictionary::{Dictionary, Hash, Origin, Pattern};
-use terse_message::{BodyLength, Fields, Known, Response, date, list};
+use terse_message::{BodyLength, Fields, Known, Request, Response, date, list};
 
 /// Bytes of learned dictionaries and recordings, unless `tune.dictionary.memory` is set.
 pub(crate) const DEFAULT_MEMORY: usize = 64 << 20;
@@ -110,14 +110,14 @@ impl Learner {
             let bytes: Arc<[u8]> = std::mem::take(&mut recording.bytes).into();
             let About { origin, pattern, mark, client, now } = recording.about.clone();
             let sample = Sample { pattern, mark, client, hash: Hash::of(&bytes), bytes };
-            self.lock().learn(&origin, sample, now);
+            self.with(|versions| versions.learn(&origin, sample, now));
         }
     }
 
     /// Decides whether an answer is announced. `now`: seconds from any beginning, here and everywhere.
     pub fn announce(&self, origin: &Origin, pattern: &Pattern, mark: Option<u64>, now: u64) -> Announcement {
         match self.give.get() {
-            Some(_) => self.lock().announce(origin, pattern, mark, now),
+            Some(_) => self.with(|versions| versions.announce(origin, pattern, mark, now)),
             None => Announcement::Silent,
         }
     }
@@ -136,25 +136,41 @@ impl Learner {
 
     /// Leaves a host alone, whose server has dictionaries of its own.
     pub fn leave(&self, origin: &Origin, now: u64) {
-        self.lock().leave(origin, now);
+        self.with(|versions| versions.leave(origin, now));
     }
 
-    /// All that was learned.
+    /// All that was learned, by origin and pattern.
     pub fn list(&self) -> Vec<Listed> {
-        self.lock().list()
+        let mut list = self.lock().list();
+        let place = |listed: &Listed| {
+            let dictionary = &listed.dictionary;
+            (listed.origin.to_string(), dictionary.use_as.pattern.as_str().to_owned(), listed.since, dictionary.hash().0)
+        };
+        list.sort_by_cached_key(place);
+        list
     }
 
     /// Forgets all of it; returns how many dictionaries that were.
     pub fn clear(&self) -> usize {
         let mut versions = self.lock();
-        let count = versions.list().len();
-        versions.clear();
-        count
+        let empty = versions.emptied();
+        let before = std::mem::replace(&mut *versions, empty);
+        drop(versions);
+        before.len()
     }
 
     /// Bytes that learned dictionaries count for, and the limit of all.
     pub fn bytes(&self) -> (usize, usize) {
         (self.lock().bytes(), self.most_bytes.load(Relaxed))
+    }
+
+    /// Does something under the lock. What has to go then goes after it.
+    fn with<T>(&self, change: impl FnOnce(&mut Versions) -> T) -> T {
+        let mut versions = self.lock();
+        let (done, gone) = (change(&mut versions), versions.gone());
+        drop(versions);
+        drop(gone);
+        done
     }
 
     fn lock(&self) -> MutexGuard<'_, Versions> {
@@ -172,9 +188,35 @@ pub struct About {
     /// What its head says of it: [`mark`].
     pub mark: Option<u64>,
     /// Its client.
-    pub client: u128,
+    pub client: Client,
     /// When it came.
     pub now: u64,
+}
+
+/// A client's request, as it came.
+#[derive(Debug)]
+pub struct Asked {
+    /// The origin, if Host names one.
+    pub origin: Option<Origin>,
+    /// The path, without a query.
+    pub path: Box<[u8]>,
+    /// Whether it has a cookie, or its client has shown a certificate.
+    pub is_personal: bool,
+    /// Whether it has a field Authorization: its answer is not learned.
+    pub is_authorized: bool,
+}
+
+impl Asked {
+    /// Reads a GET or HEAD before anything has changed it; none of another method.
+    pub fn of(request: &Request, has_certificate: impl FnOnce() -> bool) -> Option<Asked> {
+        let fields = &request.fields;
+        matches!(request.method(), b"GET" | b"HEAD").then(|| Asked {
+            origin: fields.first(Known::Host).and_then(|host| Origin::of(host, true)),
+            path: request.path_and_query().split(|byte| *byte == b'?').next().unwrap_or_default().into(),
+            is_personal: fields.has(Known::Cookie) || has_certificate(),
+            is_authorized: fields.has(Known::Authorization),
+        })
+    }
 }
 
 /// A body on its way to its client.
@@ -192,12 +234,22 @@ pub struct Recording {
 impl Recording {
     /// Hears the next bytes.
     pub(crate) fn hear(&mut self, data: &[u8]) {
+        const MOST: usize = super::MOST_BYTES as usize;
         let needed = self.bytes.len() + data.len();
-        if self.is_lost || needed as u64 > super::MOST_BYTES || needed > self.held && !self.hold(needed.max(2 * self.held)) {
-            (self.is_lost, self.bytes) = (true, Vec::new());
+        if self.is_lost {
+            return;
+        }
+        if needed > MOST || needed > self.held && !self.hold((2 * self.held).clamp(needed, MOST)) {
+            self.lose();
             return;
         }
         self.bytes.extend_from_slice(data);
+    }
+
+    /// Gives back what it holds: it becomes nothing.
+    fn lose(&mut self) {
+        (self.is_lost, self.bytes) = (true, Vec::new());
+        self.learner.recorded.fetch_sub(std::mem::take(&mut self.held), Relaxed);
     }
 
     /// Ends it: its client has had all of it.
@@ -215,11 +267,11 @@ impl Recording {
     fn hold(&mut self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(self.held);
         let most = self.learner.most_bytes.load(Relaxed) / RECORDINGS_SHARE;
-        let before = self.learner.recorded.fetch_add(more, Relaxed);
-        self.held += more;
-        if before.saturating_add(more) > most {
+        if self.learner.recorded.fetch_add(more, Relaxed).saturating_add(more) > most {
+            self.learner.recorded.fetch_sub(more, Relaxed);
             return false;
         }
+        self.held += more;
         self.bytes.reserve_exact(bytes - self.bytes.len());
         true
     }
@@ -231,9 +283,11 @@ impl Drop for Recording {
     }
 }
 
-/// Whether a response to GET is a file that any client may have, and will have for long, as far as its head says. `now`: seconds since 1970.
-pub fn is_file(response: &Response, bytes: Option<u64>, now: i64) -> bool {
+/// Whether a response to GET is a file that any client may have, and will have for long, as far as its head says. `is_personal`: the request
+/// said whose it is. `now`: seconds since 1970.
+pub fn is_file(response: &Response, bytes: Option<u64>, is_personal: bool, now: i64) -> bool {
     let fields = &response.fields;
+    let content_type = fields.first(Known::ContentType).unwrap_or_default();
     let is_ended = match response.body {
         BodyLength::Exact(_) | BodyLength::Framed => true,
         // One that ends with its connection may have been cut.
@@ -242,7 +296,8 @@ pub fn is_file(response: &Response, bytes: Option<u64>, now: i64) -> bool {
     response.status == 200
         && is_ended
         && bytes.is_none_or(|bytes| (LEAST_BYTES..=super::MOST_BYTES).contains(&bytes))
-        && fields.first(Known::ContentType).is_some_and(is_static)
+        && is_static(content_type)
+        && (is_shared(fields, content_type) || !is_personal && !is_json(content_type))
         && !is_coded(fields)
         && !fields.has(Known::ContentRange)
         && !fields.has(Known::SetCookie)
@@ -255,6 +310,21 @@ pub fn is_file(response: &Response, bytes: Option<u64>, now: i64) -> bool {
 
 /// Directives of answers that are one client's, or that clients must not keep.
 const UNSHARED: [&[u8]; 3] = [b"private", b"no-cache", b"no-store"];
+
+/// Whether an answer is everybody's, whatever its request said of its client: it says so (RFC 9111 section 3.5), or it is a part of pages
+/// that never changes.
+fn is_shared(fields: &Fields, content_type: &[u8]) -> bool {
+    has_directive(fields, b"public")
+        || has_directive(fields, b"s-maxage")
+        || has_directive(fields, b"immutable") && !is_json(content_type)
+}
+
+/// Whether a type is JSON, which may be anybody's data.
+fn is_json(content_type: &[u8]) -> bool {
+    let bare = media_type(content_type);
+    let ends = |end: &[u8]| bare.len() >= end.len() && bare[bare.len() - end.len()..].eq_ignore_ascii_case(end);
+    ends(b"/json") || ends(b"+json")
+}
 
 /// Whether a type is one of files that have releases: a script, a style, WebAssembly, JSON.
 fn is_static(content_type: &[u8]) -> bool {
@@ -294,8 +364,8 @@ fn fresh_s(fields: &Fields, now: i64) -> Option<u64> {
     }
 }
 
-/// What a head says of its body: two answers with the same mark have the same one, as far as their server keeps to its validators. None without a
-/// validator.
+/// What a head says of its body: two answers with the same mark have the same one, as far as their server keeps to its validators. `path`
+/// is without its query, which changes more often than files do. None without a validator.
 pub fn mark(path: &[u8], response: &Response, bytes: Option<u64>) -> Option<u64> {
     let (tag, modified) = (response.fields.first(Known::Etag), response.fields.get(b"Last-Modified"));
     if tag.is_none() && modified.is_none() {
@@ -316,9 +386,31 @@ mod tests {
     const NOW: i64 = 784_111_777;
 
     fn takes(head: &str) -> bool {
+        takes_of(head, false)
+    }
+
+    fn takes_of(head: &str, is_personal: bool) -> bool {
         let response = response(head);
         let bytes = if let BodyLength::Exact(bytes) = response.body { Some(bytes) } else { None };
-        is_file(&response, bytes, NOW)
+        is_file(&response, bytes, is_personal, NOW)
+    }
+
+    #[test]
+    fn what_a_known_client_gets_must_be_everybodys() {
+        for (line, of_anyone, of_one) in [
+            ("max-age=86400", true, false),
+            ("max-age=86400, public", true, true),
+            ("max-age=86400, s-maxage=5", true, true),
+            ("immutable", true, true),
+        ] {
+            let head = format!("{FILE}Cache-Control: {line}\n");
+            assert_eq!((takes_of(&head, false), takes_of(&head, true)), (of_anyone, of_one), "{line}");
+            let head = format!("200\nContent-Type: application/Json\nCache-Control: {line}\n");
+            let is_public = line.contains("public") || line.contains("s-maxage");
+            assert_eq!((takes_of(&head, false), takes_of(&head, true)), (is_public, is_public), "JSON {line}");
+        }
+        let dated = format!("{FILE}Expires: Mon, 07 Nov 1994 08:49:37 GMT\n");
+        assert!(takes_of(&dated, false) && !takes_of(&dated, true));
     }
 
     #[test]
@@ -391,7 +483,8 @@ mod tests {
         }
     }
 
-    fn about(client: u128) -> About {
+    fn about(client: u32) -> About {
+        let client = Client::V4(client);
         let (origin, pattern) = (Origin::of(b"a", true).unwrap(), Pattern::new("/*.js").unwrap());
         About { origin, pattern, mark: None, client, now: 0 }
     }
@@ -434,12 +527,14 @@ mod tests {
         learner.limit(400_000);
         learner.start().unwrap();
         assert!(learner.record(about(1), Some(100_001)).is_none());
+        assert_eq!(learner.recorded.load(Relaxed), 0);
         let mut first = learner.record(about(1), Some(80_000)).unwrap();
         let mut second = learner.record(about(1), None).unwrap();
         second.hear(&[0; 15_000]);
         assert!(!second.is_lost);
         second.hear(&[0; 15_000]);
         assert!(second.is_lost && second.bytes.is_empty());
+        assert_eq!(learner.recorded.load(Relaxed), 80_000, "one that is lost holds nothing");
         first.hear(&[0; 80_000]);
         assert!(!first.is_lost);
         drop((first, second));
@@ -448,6 +543,7 @@ mod tests {
         let mut long = learner.record(about(1), None).unwrap();
         (0..64).for_each(|_| long.hear(&[0; 64 << 10]));
         assert!(!long.is_lost);
+        assert_eq!(learner.recorded.load(Relaxed), 4 << 20, "no more than a dictionary may have");
         long.hear(&[0]);
         assert!(long.is_lost, "more than a dictionary may have");
     }

@@ -1,6 +1,6 @@
 //! What a request says of dictionaries.
 
-use super::learning::Learner;
+use super::learning::{Asked, Learner};
 use super::{Line, Trial, Usage, worth};
 use crate::accept::{Admission, weight};
 use crate::coding::{Coding, Level};
@@ -30,8 +30,15 @@ pub struct Offered {
     learner: Option<Arc<Learner>>,
 }
 
-/// Reads a request for a proxy with dictionaries. `is_secure`: its hop has TLS of ours. `other` is the coding that the client gets without.
-pub fn read(request: &Request, line: &Line, is_secure: bool, admission: &Admission, other: Option<Coding>) -> Offered {
+/// Reads a request for a proxy with dictionaries. `asked`: what the client asked for, where they are learned. `is_secure`: its hop has TLS of ours. `other` is the coding that the client gets without.
+pub fn read(
+    request: &Request,
+    asked: Option<&Asked>,
+    line: &Line,
+    is_secure: bool,
+    admission: &Admission,
+    other: Option<Coding>,
+) -> Offered {
     let learner = || line.learner.clone().filter(|learner| learner.is_wanted());
     let nothing = |usage, varies| {
         let learner = if varies { learner() } else { None };
@@ -63,8 +70,9 @@ pub fn read(request: &Request, line: &Line, is_secure: bool, admission: &Admissi
     }
     let Ok(hash) = field::available(fields.every(Known::AvailableDictionary)) else { return nothing(Usage::Malformed, true) };
     let given = |origin: &Origin| line.given.index.find(origin, &hash).cloned();
-    let learned = |origin: &Origin| line.learner.as_ref()?.find(origin, &hash);
-    let found = origin.as_ref().and_then(|origin| given(origin).or_else(|| learned(origin)));
+    // Whose clients had it is what clients ask for, whatever rules make of Host.
+    let learned = || line.learner.as_ref()?.find(asked?.origin.as_ref()?, &hash);
+    let found = origin.as_ref().and_then(given).or_else(learned);
     let Some(dictionary) = found else { return Offered { news: news(), ..nothing(Usage::Unknown, true) } };
     let ours = |usable: Result<(), Usage>, reader| {
         let found = dictionary.clone();

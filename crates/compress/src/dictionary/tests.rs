@@ -57,7 +57,7 @@ impl Proxy {
     }
 
     fn offer(&self, head: &str) -> Offer {
-        policy::offer(&request(head), self.link, &self.effective())
+        policy::offer(&request(head), None, self.link, &self.effective())
     }
 
     /// The coding of the answer, and what became of the dictionary.
@@ -228,7 +228,7 @@ fn a_mark_comes_off_for_the_client_that_has_the_dictionary() {
     let tag = format!("W/\"x;terse=dcz-{}\"", &Hash::of(BYTES).hex()[..16]);
     let guarded = |get: &str| {
         let mut request = request(get);
-        let offer = policy::offer(&request, proxy.link, &proxy.effective());
+        let offer = policy::offer(&request, None, proxy.link, &proxy.effective());
         crate::range::guard(&mut request, Some(&offer), None, crate::range::EtagMode::Suffix);
         String::from_utf8(request.fields.get(b"If-None-Match").unwrap().to_vec()).unwrap()
     };
@@ -241,7 +241,7 @@ fn the_server_does_not_see_what_is_ours() {
     let proxy = Proxy::new("compression dictionary d\n");
     let seen = |field: &str| {
         let mut request = request(&format!("{GET}{field}\nDictionary-ID: \"i\""));
-        let offer = policy::offer(&request, proxy.link, &proxy.effective());
+        let offer = policy::offer(&request, None, proxy.link, &proxy.effective());
         if offer.dictionary().unwrap().is_ours() {
             hide(&mut request.fields);
         }

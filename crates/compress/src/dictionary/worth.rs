@@ -28,6 +28,14 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// Time that comparing a body of so many bytes takes, in nanoseconds, if the next one is compared.
+    pub(crate) fn due_ns(&self, bytes: usize, dictionary: &Dictionary) -> u64 {
+        match !self.coding.is_identity() && dictionary.notes.compares_next() {
+            true => Engine::of(self.coding).whole_ns(self.level, bytes),
+            false => 0,
+        }
+    }
+
     /// Compares a body's form with the ordinary one, if it might not be worth it, and notes the outcome.
     pub(crate) fn run(&self, body: &[u8], form: usize, dictionary: &Dictionary, pool: &Pool) {
         if form.saturating_mul(SMALL) < body.len() || !dictionary.notes.may_compare() {

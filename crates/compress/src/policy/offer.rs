@@ -4,6 +4,7 @@ use super::facts::has_directive;
 use super::{Link, Verdict, agent_is_broken, forbids_transform};
 use crate::accept::{self, Admission};
 use crate::coding::Coding;
+use crate::dictionary::learning::Asked;
 use crate::dictionary::{self, Offered};
 use crate::etag::Form;
 use crate::reason::Reason;
@@ -110,15 +111,15 @@ impl Offer {
     }
 }
 
-/// Reads a request before it is edited for the server, when frontend and backend are known. `link`: the hop toward the
-/// client.
-pub fn offer(request: &Request, link: Link, settings: &Effective<'_>) -> Offer {
+/// Reads a request before it is edited for the server, when frontend and backend are known. `asked`: what the client asked for, where
+/// dictionaries are learned; `link`: the hop toward it.
+pub fn offer(request: &Request, asked: Option<&Asked>, link: Link, settings: &Effective<'_>) -> Offer {
     let fields = &request.fields;
     let acceptance = accept::negotiate(fields.every(Known::AcceptEncoding), settings.response_codings());
     let configured = configured(settings);
     let allowed = configured.and_then(|()| client_allows(request, link, settings));
     let may_hold_ours = configured.is_ok() && settings.response_codings().iter().any(|coding| !coding.is_identity());
-    let read = |line| dictionary::read(request, line, link.is_secure, &acceptance.admission, acceptance.choice.ok());
+    let read = |line| dictionary::read(request, asked, line, link.is_secure, &acceptance.admission, acceptance.choice.ok());
     let dictionary = settings.dictionary().filter(|_| may_hold_ours).map(|line| match allowed {
         Ok(()) => Box::new(read(line)),
         Err(_) => Box::new(read(line).declined()),

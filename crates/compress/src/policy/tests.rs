@@ -156,10 +156,10 @@ fn every_reason_is_reached() {
         reached.insert(reason);
     }
 
-    let linked = offer(&request(GET), Link { compresses: true, ..Link::default() }, &effective);
+    let linked = offer(&request(GET), None, Link { compresses: true, ..Link::default() }, &effective);
     assert_eq!(linked.want, Err(Reason::LinkCompresses));
     reached.insert(Reason::LinkCompresses);
-    let off = offer(&request(GET), Link { mode: Mode::Off, ..Link::default() }, &effective);
+    let off = offer(&request(GET), None, Link { mode: Mode::Off, ..Link::default() }, &effective);
     assert_eq!(off.want, Err(Reason::SwitchedOff));
     reached.insert(Reason::SwitchedOff);
     let long = format!("GET /\nAccept-Encoding: {}", "a,".repeat(100));

@@ -10,7 +10,8 @@ fn pattern(text: &str) -> Pattern {
     Pattern::new(text).unwrap()
 }
 
-fn sample(pattern_text: &str, mark: u64, client: u128, bytes: &[u8]) -> Sample {
+fn sample(pattern_text: &str, mark: u64, client: u32, bytes: &[u8]) -> Sample {
+    let client = Client::V4(client);
     Sample { pattern: pattern(pattern_text), mark: Some(mark), client, hash: Hash::of(bytes), bytes: bytes.into() }
 }
 
@@ -31,7 +32,7 @@ fn keep(versions: &mut Versions, origin: &Origin, pattern: &str, mark: u64, byte
 
 #[test]
 fn a_second_client_makes_a_dictionary() {
-    let (mut versions, a) = versions(10_000);
+    let (mut versions, a) = versions(100_000);
     for _ in 0..3 {
         assert_eq!(versions.learn(&a, sample("/*.js", 1, 1, b"one"), 1), Learned::Candidate, "one client alone");
         assert!(versions.is_empty() && versions.find(&a, &Hash::of(b"one")).is_none());
@@ -43,14 +44,52 @@ fn a_second_client_makes_a_dictionary() {
     assert_eq!((&found.bytes()[..], found.use_as.pattern.as_str()), (&b"one"[..], "/*.js"));
     let listed = versions.list();
     assert_eq!((listed.len(), listed[0].since, listed[0].origin.to_string().as_str()), (1, 2, "https://a"));
-    assert_eq!((versions.len(), versions.bytes()), (1, 3 + OVERHEAD));
-    versions.clear();
-    assert!(versions.is_empty() && versions.bytes() == 0 && versions.find(&a, &Hash::of(b"one")).is_none());
+    assert_eq!((versions.len(), versions.bytes()), (1, 3 + OVERHEAD + OF_PATTERN));
+    let mut empty = versions.emptied();
+    assert!(empty.is_empty() && empty.bytes() == 0 && empty.find(&a, &Hash::of(b"one")).is_none());
+}
+
+#[test]
+fn two_families_of_addresses_may_be_one_client() {
+    let (mut versions, a) = versions(100_000);
+    let mut learn = |address: &str| {
+        let client = Client::of(address.parse().unwrap());
+        versions.learn(&a, Sample { client, ..sample("/*.js", 1, 0, b"one") }, 1)
+    };
+    for same in ["192.0.2.1", "2001:db8::1", "2001:db8::2", "::ffff:192.0.2.1", "192.0.2.1", "2001:db8::1"] {
+        assert_eq!(learn(same), Learned::Candidate, "{same}");
+    }
+    assert_eq!(learn("2001:db8:0:1::1"), Learned::Kept, "another network");
+    assert_eq!(learn("192.0.2.1"), Learned::Known);
+}
+
+#[test]
+fn patterns_of_all_hosts_count_and_have_a_bound() {
+    let bounds = Bounds { hosts: 100, patterns: 50, ..Bounds::of(40 * OF_PATTERN) };
+    let mut versions = Versions::new(bounds);
+    let first = origin("first");
+    versions.announce(&first, &pattern("/*.js"), None, 0);
+    let hash = keep(&mut versions, &first, "/*.js", 1, b"one");
+    for i in 0..30 {
+        let host = origin(&format!("h{}", i / 5));
+        versions.announce(&host, &pattern("/*.js"), None, 0);
+        assert_eq!(versions.learn(&host, sample(&format!("/{i}-*.js"), 1, 1, b"two"), 0), Learned::Candidate);
+        assert!(versions.patterns <= 10 && versions.bytes() <= bounds.bytes);
+        assert_eq!(versions.patterns, versions.hosts.values().map(|host| host.families.len()).sum::<usize>());
+    }
+    assert!(versions.find(&first, &hash).is_none(), "its clients have been silent longest");
+    assert_eq!(versions.gone().iter().map(|gone| *gone.hash()).collect::<Vec<_>>(), [hash]);
+    let mut alone = Versions::new(bounds);
+    alone.announce(&first, &pattern("/*.js"), None, 0);
+    for i in 0..30 {
+        alone.learn(&first, sample(&format!("/{i}-*.js"), 1, 1, b"two"), 0);
+    }
+    assert_eq!((alone.patterns, alone.bytes()), (10, 10 * OF_PATTERN), "one host has no more than all have");
 }
 
 #[test]
 fn the_same_head_needs_no_bytes_and_another_does() {
-    let (mut versions, a) = versions(10_000);
+    let (mut versions, a) = versions(100_000);
     keep(&mut versions, &a, "/*.js", 1, b"one");
     let mut announce = |text: &str, mark| versions.announce(&a, &pattern(text), mark, 0);
     assert_eq!(announce("/*.js", Some(1)), Announcement::Known);
@@ -63,7 +102,7 @@ fn the_same_head_needs_no_bytes_and_another_does() {
 
 #[test]
 fn another_origin_has_its_own() {
-    let (mut versions, a) = versions(10_000);
+    let (mut versions, a) = versions(100_000);
     let hash = keep(&mut versions, &a, "/*.js", 1, b"one");
     for other in [origin("b"), origin("a:8443"), Origin::of(b"a", false).unwrap()] {
         assert!(versions.find(&other, &hash).is_none());
@@ -74,15 +113,15 @@ fn another_origin_has_its_own() {
 
 #[test]
 fn what_was_offered_least_recently_goes_first() {
-    let (mut versions, a) = versions(2 * (OVERHEAD + 10));
-    let one = keep(&mut versions, &a, "/1-*.js", 1, b"one");
-    let two = keep(&mut versions, &a, "/2-*.js", 1, b"two");
+    let (mut versions, a) = versions(24_600);
+    let one = keep(&mut versions, &a, "/1-*.js", 1, &[1; 4096]);
+    let two = keep(&mut versions, &a, "/2-*.js", 1, &[2; 4096]);
     assert!(versions.find(&a, &one).is_some());
-    let large = keep(&mut versions, &a, "/2-*.js", 2, &[0; 12]);
+    let large = keep(&mut versions, &a, "/2-*.js", 2, &[0; 4100]);
     assert!(versions.find(&a, &two).is_none() && versions.find(&a, &one).is_some(), "bytes");
-    keep(&mut versions, &a, "/2-*.js", 3, b"three");
+    keep(&mut versions, &a, "/2-*.js", 3, &[3; 4096]);
     assert!(versions.find(&a, &large).is_none() && versions.find(&a, &one).is_some(), "bytes again");
-    assert_eq!(versions.learn(&a, sample("/1-*.js", 1, 1, &[1; 3000]), 0), Learned::TooLarge);
+    assert_eq!(versions.learn(&a, sample("/1-*.js", 1, 1, &[1; 18_000]), 0), Learned::TooLarge);
 }
 
 #[test]
@@ -107,7 +146,7 @@ fn patterns_versions_and_hosts_have_bounds() {
 
 #[test]
 fn a_host_without_offers_pauses() {
-    let (mut versions, a) = versions(10_000);
+    let (mut versions, a) = versions(100_000);
     let announce = |versions: &mut Versions, now| versions.announce(&a, &pattern("/*.js"), None, now);
     assert_eq!(announce(&mut versions, 0), Announcement::Wanted);
     assert_eq!(announce(&mut versions, 0), Announcement::Wanted);
@@ -123,10 +162,13 @@ fn a_host_without_offers_pauses() {
 
 #[test]
 fn a_host_with_dictionaries_of_its_own_is_left_alone() {
-    let (mut versions, a) = versions(10_000);
+    let (mut versions, a) = versions(100_000);
     let hash = keep(&mut versions, &a, "/*.js", 1, b"one");
     versions.leave(&a, 50);
     assert!(versions.find(&a, &hash).is_none() && versions.bytes() == 0);
+    for host in ["b", "c", "d"] {
+        versions.announce(&origin(host), &pattern("/*.js"), None, 60);
+    }
     assert_eq!(versions.announce(&a, &pattern("/*.js"), None, 149), Announcement::Silent, "an offer changes nothing");
     assert_eq!(versions.announce(&a, &pattern("/*.js"), None, 150), Announcement::Wanted);
 }
@@ -134,7 +176,7 @@ fn a_host_with_dictionaries_of_its_own_is_left_alone() {
 #[derive(Clone, Debug)]
 enum Step {
     Announce(usize, usize, u64),
-    Learn(usize, usize, u128, u8),
+    Learn(usize, usize, u32, u8),
     Find(usize, u8),
     Leave(usize),
     Wait,
@@ -143,7 +185,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         2 => (0..4usize, 0..4usize, 0..3u64).prop_map(|(host, pattern, mark)| Step::Announce(host, pattern, mark)),
-        4 => (0..4usize, 0..4usize, 0..3u128, 0..12u8).prop_map(|(host, pattern, client, body)| Step::Learn(host, pattern, client, body)),
+        4 => (0..4usize, 0..4usize, 0..3u32, 0..12u8).prop_map(|(host, pattern, client, body)| Step::Learn(host, pattern, client, body)),
         2 => (0..4usize, 0..12u8).prop_map(|(host, body)| Step::Find(host, body)),
         1 => (0..4usize).prop_map(Step::Leave),
         1 => Just(Step::Wait),
@@ -153,10 +195,10 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #[test]
     fn bounds_hold_and_nothing_is_found_that_two_clients_have_not_had(steps in prop::collection::vec(step(), 0..300)) {
-        let bounds = Bounds { bytes: 4 * (OVERHEAD + 8), hosts: 3, patterns: 2, versions: 2, announcements: 20, pause_s: 10 };
+        let bounds = Bounds { bytes: 6 * (OVERHEAD + 8) + 1000, hosts: 3, patterns: 2, versions: 2, announcements: 20, pause_s: 10 };
         let (mut versions, mut now) = (Versions::new(bounds), 0);
         let hosts: Vec<Origin> = (0..4).map(|i| origin(&format!("h{i}"))).collect();
-        let mut had: HashSet<(usize, u8, u128)> = HashSet::new();
+        let mut had: HashSet<(usize, u8, u32)> = HashSet::new();
         for step in steps {
             match step {
                 Step::Announce(host, family, mark) => {
@@ -178,7 +220,9 @@ proptest! {
             }
             let list = versions.list();
             let sum: usize = list.iter().map(|listed| listed.dictionary.bytes().len() + OVERHEAD).sum();
-            prop_assert_eq!((list.len(), sum), (versions.len(), versions.bytes()));
+            let patterns: usize = versions.hosts.values().map(|host| host.families.len()).sum();
+            prop_assert_eq!((list.len(), patterns), (versions.len(), versions.patterns));
+            prop_assert_eq!(sum + patterns * OF_PATTERN, versions.bytes());
             prop_assert!(versions.bytes() <= bounds.bytes && versions.hosts.len() <= bounds.hosts);
             for host in versions.hosts.values() {
                 prop_assert!(host.families.len() <= bounds.patterns);

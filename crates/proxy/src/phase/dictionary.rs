@@ -57,14 +57,19 @@ pub fn note(stream: &mut Stream, offered: &Offered, offer: &Offer, settings: &Ef
 pub fn announce(stream: &mut Stream, offered: &Offered) {
     let Some(dictionary) = offered.news(&stream.response) else { return };
     dictionary.counters.announced.fetch_add(1, Relaxed);
+    count_announced(stream);
+    let link = format!("<{}>; rel=\"compression-dictionary\"", dictionary.path);
+    stream.response.fields.push(b"Link", link.as_bytes());
+}
+
+/// Counts an announcement for both sides of a proxy.
+fn count_announced(stream: &Stream) {
     let facts = &stream.facts;
     let index = facts.session.worker.index;
     let back = facts.backend().map(|backend| backend.tally.of(index));
     for counters in [Some(facts.frontend().tally.of(index)), back].into_iter().flatten() {
         counters.compression.dictionaries().announced.fetch_add(1, Relaxed);
     }
-    let link = format!("<{}>; rel=\"compression-dictionary\"", dictionary.path);
-    stream.response.fields.push(b"Link", link.as_bytes());
 }
 
 /// Counts a response that refers to a dictionary, once it is over.

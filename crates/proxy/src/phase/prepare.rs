@@ -99,8 +99,8 @@ pub fn request(client: &mut Client<'_>, stream: &mut Stream, bound: Bound) -> Ex
     let ask = decode::policy::ask(request, &decoded);
     let settings = compression(frontend, backend, &plan.process.compression);
     let link = stream.facts.client_link();
-    let request = &mut stream.request;
-    let offer = settings.is_configured().then(|| policy::offer(request, link, &settings));
+    let (request, asked) = (&mut stream.request, stream.facts.asked.as_deref());
+    let offer = settings.is_configured().then(|| policy::offer(request, asked, link, &settings));
     let mut joins = range::guard(request, offer.as_ref(), ask.as_deref(), settings.etag());
     if joins && stream.facts.by_service {
         // It is not asked twice.

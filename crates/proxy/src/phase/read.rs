@@ -4,6 +4,7 @@ use crate::evidence;
 use crate::exchange::{Broken, Client, NoRequest};
 use crate::inspection::Side;
 use crate::io::clock;
+use crate::phase::dictionary::learn;
 use crate::phase::{prepare, respond};
 use crate::rules::{BodyWait, rewrite};
 use crate::stream::Stream;
@@ -35,6 +36,7 @@ fn arrived(client: &mut Client<'_>, stream: &mut Stream) {
     stream.request.to_proxy = stream.facts.frontend().options.proxy_header && !matches!(stream.request.target(), [b'/' | b'*', ..]);
     stream.facts.persistence = Persistence::read(&mut stream.request.fields, stream.request.version);
     crate::captures::request(stream);
+    learn::ask(stream);
     client.begin(&stream.request);
     rewrite::share(Side::Request, client.bytes(), stream);
     stream.facts.persistence.keep_alive &= !stream.request.must_close;

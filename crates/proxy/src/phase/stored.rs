@@ -30,7 +30,8 @@ pub async fn answer(client: &mut Client<'_>, stream: &mut Stream, hit: Hit) -> R
     let ask = decode::policy::ask(&stream.request, &decoded);
     let settings = prepare::compression(frontend, backend, &worker.plan.process.compression);
     let link = stream.facts.client_link();
-    let mut offer = settings.is_configured().then(|| policy::offer(&stream.request, link, &settings));
+    let mut offer =
+        settings.is_configured().then(|| policy::offer(&stream.request, stream.facts.asked.as_deref(), link, &settings));
     // A tag of ours that the client holds is the server's for the stored response, which is whole.
     range::guard(&mut stream.request, offer.as_ref(), ask.as_deref(), settings.etag());
     let body = load(stream, &hit, offer.as_mut(), &settings)?;

@@ -66,7 +66,8 @@ fn selecting(stream: &Stream) -> Selecting {
     let plan = &session.worker.plan;
     let settings = prepare::compression(session.frontend(), stream.facts.backend(), &plan.process.compression);
     // Servers are not shown Accept-Encoding by `compression offload`.
-    let hidden = settings.offload() && policy::offer(&stream.request, stream.facts.client_link(), &settings).coded().is_some();
+    let offer = || policy::offer(&stream.request, stream.facts.asked.as_deref(), stream.facts.client_link(), &settings);
+    let hidden = settings.offload() && offer().coded().is_some();
     Selecting::of(&stream.request.fields, hidden, session.frontend().reading.conformance)
 }
 

@@ -194,7 +194,6 @@ impl RuleSet {
     /// Keeps the target's authority, if it names one, equal to the Host field (RFC 9112 section 3.2.2).
     pub(super) fn after_host(self, name: Known, stream: &mut Stream) {
         if self == RuleSet::Request && name == Known::Host {
-            stream.facts.host_is_changed = true;
             target::follow_host(&mut stream.request);
         }
     }

@@ -116,7 +116,6 @@ pub(super) fn put(stream: &mut Stream, part: Part, value: &[u8]) -> bool {
     captures::keep_request_line(stream);
     stream.request.set_target(&target);
     if part == Part::Whole {
-        stream.facts.host_is_changed |= !target.starts_with(b"/");
         follow_target(&mut stream.request);
     }
     true

@@ -25,6 +25,7 @@ fn answer(request: &Request, stream: &mut TcpStream) {
         "brief" => ("text/javascript", "Cache-Control: max-age=3600\r\n"),
         "cookie" => ("text/javascript", "Cache-Control: public, max-age=31536000\r\nSet-Cookie: a=b\r\n"),
         "varied" => ("text/javascript", "Cache-Control: public, max-age=31536000\r\nVary: Cookie\r\n"),
+        "mine" | "eaten" => ("text/javascript", "Cache-Control: max-age=31536000\r\n"),
         "page" => ("text/html", LASTING),
         "own" => ("text/javascript", "Cache-Control: max-age=31536000\r\nUse-As-Dictionary: match=\"/own/*\"\r\n"),
         _ => ("text/javascript", LASTING),
@@ -62,6 +63,7 @@ fn terse(origin: &Origin, lines: &str) -> Terse {
          cache c\n total-max-size 4\n max-object-size 200000\n max-age 60\n\
          frontend web\n bind fd@${{plain}}\n compression on\n compression dictionary secure auto\n\
          http-request set-src hdr(X-Client)\n http-request set-header Host all.test if {{ path_beg /moved }}\n\
+         http-request del-header Authorization if {{ path_beg /stripped }}\n http-request del-header Cookie if {{ path_beg /eaten }}\n\
          http-request set-path /app.11111111.js if {{ path_beg /alias }}\n\
          http-after-response set-header Why %[res.comp_dictionary]\n log-format \"%HU <%[res.comp_dictionary]> %[res.comp_memory]\"\n\
          default_backend b\nbackend b\n{lines}\n server s {}\n",
@@ -157,7 +159,7 @@ fn a_host_does_not_see_anothers() {
 fn what_is_not_everybodys_is_never_learned() {
     let origin = Origin::start(answer);
     let terse = terse(&origin, "");
-    let authorized = [("Authorization", "Basic YTpi")];
+    let (authorized, cookie) = ([("Authorization", "Basic YTpi")], [("Cookie", "user=1")]);
     for (name, fields) in [
         ("private", &[][..]),
         ("nostore", &[]),
@@ -167,8 +169,10 @@ fn what_is_not_everybodys_is_never_learned() {
         ("varied", &[]),
         ("page", &[]),
         ("closed", &[]),
-        ("moved", &[]),
         ("authorized", &authorized),
+        ("stripped", &authorized),
+        ("mine", &cookie),
+        ("eaten", &cookie),
         ("plain", &[("Accept-Encoding", "identity")]),
     ] {
         for address in ["192.0.2.1", "192.0.2.2", "192.0.2.3"] {
@@ -197,11 +201,52 @@ fn a_name_that_rules_change_is_the_clients() {
     let origin = Origin::start(answer);
     let terse = terse(&origin, "");
     for address in ["192.0.2.1", "192.0.2.2"] {
-        let told = ask_as(&terse, address, "a.test", "/alias.33333333.js", &[]);
-        assert_eq!(told.field("use-as-dictionary"), Some("match=\"/alias.*.js\""));
+        for name in ["alias", "moved"] {
+            let told = ask_as(&terse, address, "a.test", &format!("/{name}.33333333.js"), &[]);
+            assert_eq!(told.field("use-as-dictionary"), Some(&*format!("match=\"/{name}.*.js\"")));
+        }
     }
     let line = until("the dictionary", || learned(&terse, "a.test", &file("app", 1)));
     assert_eq!(line[3], "/alias.*.js");
+    until("the dictionary of the host that was asked", || learned(&terse, "a.test", &file("moved", 1)));
+    assert_eq!(learned(&terse, "all.test", &file("moved", 1)), None);
+    let held = available(&file("moved", 1));
+    for (host, why) in [("a.test", "used"), ("all.test", "unknown")] {
+        let told = ask_as(&terse, "192.0.2.3", host, "/moved.22222222.js", &[("Available-Dictionary", &held)]);
+        assert_eq!(told.field("why"), Some(why), "{host}");
+    }
+    terse.end();
+}
+
+#[test]
+fn a_server_that_is_told_its_name_as_host_changes_nothing() {
+    let origin = Origin::start(answer);
+    let terse = terse(&origin, " http-send-name-header Host\n");
+    settle(&terse, "a.test", "app");
+    assert!(origin.requests().iter().all(|request| request.field("Host") == Some("s")));
+    terse.end();
+}
+
+#[test]
+fn what_is_public_is_learned_from_clients_with_cookies() {
+    let origin = Origin::start(answer);
+    let terse = terse(&origin, "");
+    for address in ["192.0.2.1", "2001:db8::1", "192.0.2.1", "2001:db8::2"] {
+        let told = ask_as(&terse, address, "a.test", "/app.11111111.js", &[("Cookie", "user=1")]);
+        assert_eq!(told.field("use-as-dictionary"), Some("match=\"/app.*.js\""));
+    }
+    settle(&terse, "a.test", "marker");
+    assert_eq!(learned(&terse, "a.test", &file("app", 1)), None, "both addresses may be one client's");
+    ask_as(&terse, "192.0.2.2", "a.test", "/app.11111111.js", &[("Cookie", "user=2")]);
+    until("the dictionary", || learned(&terse, "a.test", &file("app", 1)));
+    let figures = |terse: &Terse| learned(terse, "a.test", &file("app", 1)).unwrap()[4].clone();
+    ask_as(&terse, "192.0.2.3", "a.test", "/app.11111111.js?query", &[]);
+    assert_eq!(figures(&terse), "1", "announced, and known by its validator");
+    let proxies = terse.told("show dictionary");
+    let web: Vec<&str> = proxies.lines().find(|line| line.starts_with("web frontend ")).unwrap().split(' ').collect();
+    assert_eq!(web[2], "8", "{proxies}");
+    assert!(terse.told("clear dictionary").starts_with("2 dictionaries"));
+    assert_eq!(figures(&terse), "0");
     terse.end();
 }
 

@@ -152,7 +152,7 @@ fn a_better_coding_is_worth_decoding_for() {
     let effective = setup.effective();
     let decide_better = |accepts: &str, answers: &str| {
         let head = format!("GET /\nAccept-Encoding: {accepts}");
-        let offer = compression::offer(&request(&head), Default::default(), &effective);
+        let offer = compression::offer(&request(&head), None, Default::default(), &effective);
         undone_plan(recode(&asked(&head), &offer, &response(answers), &Load::IDLE, &effective))
     };
     let coded = "200\nContent-Type: text/css\nContent-Encoding: gzip";

@@ -1,17 +1,16 @@
 //! Learned dictionaries (`compression dictionary auto`): the answers that are announced, and those whose bytes are recorded.
 //!
-//! The client knows the resource by the address that it asked for, so path and host are those before rules changed them: a changed
-//! first line is kept, and a request whose Host was changed is not learned from.
+//! The client knows the resource by the address that it asked for, so its request is looked at before any rule, script or filter may have
+//! changed it ([`ask`]).
 
 use crate::io::clock;
 use crate::stream::Stream;
-use std::net::IpAddr;
 use std::sync::Arc;
 use terse_compress::Offer;
 use terse_compress::dictionary::Offered;
-use terse_compress::dictionary::learning::{self, About, Learner};
+use terse_compress::dictionary::learning::{self, About, Asked, Learner};
 use terse_dictionary::field::UseAs;
-use terse_dictionary::versions::Announcement;
+use terse_dictionary::versions::{Announcement, Client};
 use terse_dictionary::{Origin, Pattern, is_coding, release};
 use terse_message::{Known, list};
 
@@ -27,9 +26,9 @@ fn leave_if(stream: &Stream, learner: &Learner) {
     let fields = &stream.response.fields;
     let is_coded = || fields.every(Known::ContentEncoding).flat_map(list::elements).any(is_coding);
     if (fields.get(b"Use-As-Dictionary").is_some() || is_coded())
-        && let Some(origin) = origin(stream)
+        && let Some(origin) = stream.facts.asked.as_ref().and_then(|asked| asked.origin.as_ref())
     {
-        learner.leave(&origin, now_s(stream));
+        learner.leave(origin, now_s(stream));
     }
 }
 
@@ -38,6 +37,7 @@ fn leave_if(stream: &Stream, learner: &Learner) {
 pub fn announce(stream: &mut Stream, offered: &Offered, private: bool, bytes: Option<u64>) {
     let Some(learner) = offered.learner() else { return };
     if !private && let Some(announced) = announced(stream, learner, bytes) {
+        super::count_announced(stream);
         stream.response.fields.push(b"Use-As-Dictionary", UseAs::of(announced.pattern.clone()).write().as_bytes());
         if announced.is_wanted {
             let Announced { pattern, origin, client, mark, now, .. } = announced;
@@ -50,23 +50,22 @@ struct Announced {
     origin: Origin,
     pattern: Pattern,
     mark: Option<u64>,
-    client: u128,
+    client: Client,
     now: u64,
     is_wanted: bool,
 }
 
 fn announced(stream: &Stream, learner: &Arc<Learner>, bytes: Option<u64>) -> Option<Announced> {
-    let (request, response) = (&stream.request, &stream.response);
-    let (method, target) = asked(stream)?;
-    if method != b"GET" || request.method() != b"GET" || request.fields.has(Known::Authorization) {
+    let (asked, response) = (stream.facts.asked.as_deref()?, &stream.response);
+    if stream.request.method() != b"GET" || stream.facts.asked_head || asked.is_authorized {
         return None;
     }
-    let path = target.split(|byte| *byte == b'?').next()?;
-    if !learning::is_file(response, bytes, stream.facts.session.worker.unix_s()) {
+    if !learning::is_file(response, bytes, asked.is_personal, stream.facts.session.worker.unix_s()) {
         return None;
     }
-    let (pattern, origin, client) = (release::pattern(path)?, origin(stream)?, client(stream)?);
-    let (mark, now) = (learning::mark(target, response, bytes), now_s(stream));
+    let (pattern, origin) = (release::pattern(&asked.path)?, asked.origin.clone()?);
+    let client = Client::of(stream.facts.client?.ip());
+    let (mark, now) = (learning::mark(&asked.path, response, bytes), now_s(stream));
     let is_wanted = match learner.announce(&origin, &pattern, mark, now) {
         Announcement::Silent => return None,
         Announcement::Known => false,
@@ -75,27 +74,13 @@ fn announced(stream: &Stream, learner: &Arc<Learner>, bytes: Option<u64>) -> Opt
     Some(Announced { origin, pattern, mark, client, now, is_wanted })
 }
 
-/// Method and target, as the client sent them.
-fn asked(stream: &Stream) -> Option<(&[u8], &[u8])> {
-    if stream.facts.request_line.is_empty() {
-        return Some((stream.request.method(), stream.request.target()));
+/// Keeps what a client asks for, where dictionaries are learned. To be called before anything may change its request.
+#[inline]
+pub fn ask(stream: &mut Stream) {
+    if stream.facts.session.worker.plan.dictionaries.learner().is_wanted() {
+        let has_certificate = || stream.facts.session.tls().is_some_and(|tls| tls.handshake().peer_certificate().is_some());
+        stream.facts.asked = Asked::of(&stream.request, has_certificate).map(Box::new);
     }
-    let mut words = stream.facts.request_line.split(|byte| *byte == b' ');
-    words.next().zip(words.next())
-}
-
-/// The origin that the client asked; none where a rule has changed it.
-fn origin(stream: &Stream) -> Option<Origin> {
-    let host = stream.request.fields.first(Known::Host).filter(|_| !stream.facts.host_is_changed)?;
-    Origin::of(host, true)
-}
-
-/// The client: its address, of IPv6 the network of a site.
-fn client(stream: &Stream) -> Option<u128> {
-    Some(match stream.facts.client?.ip().to_canonical() {
-        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
-        IpAddr::V6(address) => address.to_bits() & !u128::from(u64::MAX),
-    })
 }
 
 fn now_s(stream: &Stream) -> u64 {
