@@ -270,7 +270,10 @@ pub unsafe extern "C" fn deflateSetDictionary(strm: z_streamp, dictionary: *cons
         call.remember(bytes);
         if state.wrap == Wrap::Zlib {
             let sum = Wrap::Zlib.add(state.dictionary.unwrap_or(1), bytes);
-            call.state.dictionary = Some(sum);
+            // An empty one is none: readers would ask for it.
+            if !bytes.is_empty() {
+                call.state.dictionary = Some(sum);
+            }
             // SAFETY: as the caller vouches.
             unsafe { (*strm).adler = sum.into() };
         }

@@ -251,6 +251,14 @@ fn dictionaries_are_used_and_named() {
         assert!(packed.len() < limit, "{}", packed.len());
         assert!(unpack(window_bits, &packed, &dictionary).0 == text);
     }
+    let mut packer = Packer::new(Kind { window_bits: 15, ..PLAIN });
+    // SAFETY: a stream and bytes of the test's.
+    assert_eq!(unsafe { deflateSetDictionary(&mut *packer.stream, dictionary.as_ptr(), 0) }, Z_OK);
+    assert_eq!(packer.stream.adler, 1);
+    packer.push(text, 100, Z_FINISH);
+    let packed = packer.end();
+    assert_eq!(packed[1] & 0x20, 0, "an empty one is not asked for");
+    assert!(unpack(15, &packed, &[]).0 == text);
     let mut packer = Packer::new(PLAIN);
     // SAFETY: a stream and bytes of the test's.
     unsafe {
