@@ -1,10 +1,10 @@
-//! Fields and patterns of dictionaries (RFC 9842): nothing panics, a hash has one reading, what is written is read again as the same, and a
+//! Fields, patterns and files of dictionaries (RFC 9842): nothing panics, a hash has one reading, what is written is read again as the same, and a
 //! pattern stands in its field as it was written.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use terse_dictionary::field::{self, UseAs};
-use terse_dictionary::{Origin, Pattern};
+use terse_dictionary::{Dictionary, Hash, Origin, Pattern, stored};
 
 fuzz_target!(|bytes: &[u8]| {
     let available = field::available([bytes].into_iter());
@@ -17,6 +17,12 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(UseAs::read(use_as.write().as_bytes()), Ok(use_as));
     }
     let _ = Origin::of(bytes, true);
+    if let Ok((head, begin)) = stored::read_head(bytes) {
+        let hash = Hash::of(&bytes[begin..]);
+        let dictionary = Dictionary::learned(UseAs::of(head.pattern.clone()), hash, bytes[begin..].into());
+        let again = [stored::head(&head.origin, &dictionary).as_bytes(), &bytes[begin..]].concat();
+        assert_eq!(stored::read(&stored::name(&head.origin, &hash), &again), Ok((head, hash, &bytes[begin..])));
+    }
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let (text, target) = text.split_once('\n').unwrap_or((text, "/"));
     if let Ok(pattern) = Pattern::new(text) {

@@ -138,6 +138,30 @@ impl OfProxy {
     }
 }
 
+/// Folder of learned dictionaries.
+#[derive(Serialize, Debug)]
+pub(crate) struct OfStore {
+    pub(crate) folder: String,
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+    pub(crate) failures: u64,
+    pub(crate) last_failure: String,
+}
+
+impl OfStore {
+    /// That of the process, if it has one.
+    pub(crate) fn of(plan: &Plan) -> Option<OfStore> {
+        let (place, figures) = plan.dictionaries.learner().store()?;
+        Some(OfStore {
+            folder: place.folder.display().to_string(),
+            files: figures.files.load(Relaxed),
+            bytes: figures.bytes.load(Relaxed),
+            failures: figures.failures.load(Relaxed),
+            last_failure: figures.last_failure(),
+        })
+    }
+}
+
 /// Dictionaries of the process at a glance: what frontends counted, and what is held.
 #[derive(Clone, Copy, Serialize, Debug)]
 pub(crate) struct OfAll {

@@ -17,6 +17,7 @@ mod figures;
 mod keywords;
 pub mod learning;
 mod offered;
+pub mod store;
 mod worth;
 
 pub use figures::{Figures, Held};
@@ -31,13 +32,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use terse_config::{Diagnostic, Diagnostics, Place, Section, SectionKind, Setting, Settings, Severity};
 use terse_dictionary::field::UseAs;
-use terse_dictionary::{Dictionary, Index, Limits, Origin, Pattern};
+use terse_dictionary::{Dictionary, Index, Limits, MOST_BYTES, Origin, Pattern};
 
 /// The most dictionaries of a process.
 pub const MOST_DICTIONARIES: usize = 256;
-
-/// The most bytes of one. Tables of level 6 do not see over more: a dictionary of 16 MB made bodies a tenth larger than without it.
-pub const MOST_BYTES: u64 = 4 << 20;
 
 /// Whether a dictionary of so many bytes is worth reading for a body of so many: that takes 2 ns a byte and more.
 pub(crate) fn is_worth(dictionary: usize, bytes: u64) -> bool {

@@ -172,6 +172,8 @@ pub struct Process {
     pub memory_bytes: usize,
     /// `tune.dictionary.memory`: bytes of learned dictionaries; 0: nothing is learned.
     pub dictionary_bytes: usize,
+    /// `dictionary-store`: the folder of learned dictionaries.
+    pub dictionary_store: Option<dictionary::store::Place>,
     /// Treatment of tags without a `compression etag` line.
     pub etag: EtagMode,
     /// `http-conformance haproxy`: heads of answers to HEAD are left alone, as are errors' pages and responses of HTTP/1.0
@@ -224,6 +226,7 @@ impl Default for Process {
             engines: Arc::default(),
             memory_bytes: crate::memory::DEFAULT_BYTES,
             dictionary_bytes: dictionary::learning::DEFAULT_MEMORY,
+            dictionary_store: None,
             etag: EtagMode::default(),
             as_haproxy: false,
         }

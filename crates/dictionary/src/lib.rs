@@ -18,6 +18,7 @@ mod index;
 mod notes;
 pub mod pattern;
 pub mod release;
+pub mod stored;
 pub mod versions;
 
 pub use hash::Hash;
@@ -30,6 +31,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The first bytes of a `dcz` body (RFC 9842 section 5): a skippable frame of zstd, whose 32 bytes are the dictionary's hash.
 pub const MAGIC: [u8; 8] = [0x5e, 0x2a, 0x4d, 0x18, 0x20, 0, 0, 0];
+
+/// The most bytes of a dictionary. Tables of level 6 do not see over more: one of 16 MB made bodies a tenth larger than none.
+pub const MOST_BYTES: u64 = 4 << 20;
 
 /// The name of learned dictionaries: the word that asks for them.
 pub const LEARNED: &str = "auto";

@@ -287,15 +287,38 @@ impl Versions {
         Learned::Kept
     }
 
+    /// Takes a dictionary that was kept elsewhere, if there is room for it: it drops none.
+    pub fn restore(&mut self, origin: &Origin, pattern: Pattern, (hash, bytes): (Hash, Arc<[u8]>), now: u64) -> bool {
+        let size = bytes.len() + OVERHEAD;
+        let has_patterns = self.patterns < self.bounds.bytes / PATTERNS_SHARE / OF_PATTERN;
+        let is_new = match self.hosts.get(origin) {
+            None => self.hosts.len() < self.bounds.hosts && has_patterns,
+            Some(host) if host.silence.holds(now) || host.versions.contains_key(&hash) => false,
+            Some(host) => match host.families.get(pattern.as_str()) {
+                None => host.families.len() < self.bounds.patterns && has_patterns,
+                Some(family) => family.versions.len() < self.bounds.versions,
+            },
+        };
+        if !is_new || self.bytes + size + OF_PATTERN > self.bounds.bytes {
+            return false;
+        }
+        self.host(origin);
+        if self.family(origin, &pattern).is_none() {
+            self.make_family(origin, &pattern);
+        }
+        self.keep(origin, pattern, (None, hash, bytes), now);
+        true
+    }
+
     /// The dictionary of that origin with that hash, which a client has.
     pub fn find(&mut self, origin: &Origin, hash: &Hash) -> Option<Arc<Dictionary>> {
         let turn = self.next_turn();
         let host = self.hosts.get_mut(origin)?;
+        let version = host.versions.get_mut(hash)?;
         (host.announced, host.used) = (0, turn);
         if matches!(host.silence, Silence::Paused(_)) {
             host.silence = Silence::None;
         }
-        let version = host.versions.get_mut(hash)?;
         if let Some(family) = host.families.get_mut(version.dictionary.use_as.pattern.as_str()) {
             family.used = turn;
         }
@@ -303,6 +326,11 @@ impl Versions {
         version.turn = turn;
         self.order.insert(turn, entry);
         Some(version.dictionary.clone())
+    }
+
+    /// The same dictionary, for the server's own ends: its turn stays.
+    pub fn kept(&self, origin: &Origin, hash: &Hash) -> Option<Arc<Dictionary>> {
+        Some(self.hosts.get(origin)?.versions.get(hash)?.dictionary.clone())
     }
 
     /// Leaves a host alone, whose server has dictionaries of its own.
@@ -356,9 +384,9 @@ impl Versions {
     fn host(&mut self, origin: &Origin) -> &mut Host {
         let turn = self.next_turn();
         if !self.hosts.contains_key(origin) && self.hosts.len() >= self.bounds.hosts {
-            // A host that is left alone stays so, whichever hosts clients ask for.
-            let place =
-                |(_, host): &(&Origin, &Host)| (!host.versions.is_empty() || matches!(host.silence, Silence::Left(_)), host.used);
+            // A host that is left alone stays so, whichever hosts clients ask for, and one of which nothing is known goes first.
+            let is_lasting = |host: &Host| !host.versions.is_empty() || matches!(host.silence, Silence::Left(_));
+            let place = |(_, host): &(&Origin, &Host)| (is_lasting(host), !host.families.is_empty(), host.used);
             if let Some(oldest) = self.hosts.iter().min_by_key(place).map(|(origin, _)| origin.clone()) {
                 self.drop_host(&oldest);
             }

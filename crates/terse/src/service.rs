@@ -86,7 +86,8 @@ impl Service {
         let raiser = raiser(&plan, queue.as_ref())?;
         let learner = plan.dictionaries.learner();
         if learner.is_wanted() {
-            learner.start()?;
+            let report = report.clone();
+            learner.start(move |text| report.warn(text))?;
         }
         let shared = Shared {
             control: state,

@@ -3,7 +3,7 @@
 use super::compression::counts;
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
-use crate::dictionaries::{OfDictionary, OfProxy};
+use crate::dictionaries::{OfDictionary, OfProxy, OfStore};
 use crate::settings::Level;
 use serde::Serialize;
 use std::fmt::Write;
@@ -32,13 +32,15 @@ struct Document {
     v: u8,
     dictionaries: Vec<OfDictionary>,
     proxies: Vec<OfProxy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<OfStore>,
 }
 
 fn show(call: &mut Call<'_>) -> Outcome {
     let plan = &call.context.plan;
-    let (dictionaries, proxies) = (OfDictionary::all(plan), OfProxy::all(plan));
+    let (dictionaries, proxies, store) = (OfDictionary::all(plan), OfProxy::all(plan), OfStore::of(plan));
     if call.args == ["json"] {
-        let json = serde_json::to_string(&Document { v: 1, dictionaries, proxies });
+        let json = serde_json::to_string(&Document { v: 1, dictionaries, proxies, store });
         return json.map(|json| Answer::Text(json + "\n")).map_err(|error| Message::error(error.to_string()));
     }
     if !call.args.is_empty() {
@@ -51,6 +53,11 @@ fn show(call: &mut Call<'_>) -> Outcome {
     if !proxies.is_empty() {
         text.push_str("# proxy side announced offered outcomes bytes_in bytes_out dictionaries bytes_held oldest_s\n");
         proxies.iter().for_each(|one| proxy(one, &mut text));
+    }
+    if let Some(OfStore { folder, files, bytes, failures, last_failure }) = store {
+        let last = if last_failure.is_empty() { "-" } else { &last_failure };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "# store files bytes failures last_failure\n{folder} {files} {bytes} {failures} {last}");
     }
     Ok(Answer::Text(text))
 }

@@ -1,12 +1,13 @@
 //! The lines of a `dictionary` section, and `compression dictionary`.
 
+use super::store::{self, Place};
 use super::{Draft, Given, Line, MOST_HOSTS, RESERVED};
 use crate::keywords::memory_bytes;
 use crate::settings::{Compression, Directions, Process};
 use std::path::PathBuf;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections};
-use terse_dictionary::{LEARNED, Origin, Pattern, field};
+use terse_dictionary::{LEARNED, MOST_BYTES, Origin, Pattern, field};
 
 /// The table, for the program to join with the others.
 pub const KEYWORDS: &[Keyword] = &[
@@ -52,6 +53,15 @@ pub const KEYWORDS: &[Keyword] = &[
         arguments: "<size>",
         summary: "The memory of dictionaries that are learned (compression dictionary auto), of all proxies; 64m without it, 0: none.",
         kind: Kind::Done(memory),
+    },
+    Keyword {
+        name: "dictionary-store",
+        old_names: &[],
+        sections: Sections::GLOBAL,
+        arguments: "<folder> [size <size>]",
+        summary: "Keeps learned dictionaries (compression dictionary auto) in this folder, over restarts and for all nodes that share it; 256m \
+                  without a size. Without the line they are in memory alone.",
+        kind: Kind::Done(store),
     },
 ];
 
@@ -199,6 +209,28 @@ fn choose(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let compression = scope.section.settings.entry::<Compression>();
     compression.directions.get_or_insert(Directions { request: false, response: true });
     compression.dictionary = Some(Line { is_secure, names, given: Arc::new(Given::default()), is_auto, learner: None });
+    Ok(())
+}
+
+fn store(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let text = args.need("<folder>")?;
+    let folder = PathBuf::from(text);
+    if !folder.is_absolute() {
+        return Err(args
+            .fault(format!("'{text}' is not a path from the root"))
+            .hint("a daemon has no folder of its own: write /var/lib/terse/dictionaries"));
+    }
+    let mut place = Place { folder, most_bytes: store::DEFAULT_BYTES };
+    if args.accept("size") {
+        place.most_bytes = args.size("<size>")?;
+        if place.most_bytes < MOST_BYTES {
+            return Err(args.fault(format!("one dictionary may have {MOST_BYTES} bytes")).hint("such as 256m"));
+        }
+    }
+    let process = scope.section.settings.entry::<Process>();
+    if process.dictionary_store.replace(place).is_some() {
+        return Err(args.fault("there is one folder for all learned dictionaries"));
+    }
     Ok(())
 }
 

@@ -6,6 +6,7 @@
 //!   Recording   hears what its coder takes                            worker
 //!   finish      once its client has all of it                         worker
 //!   learn       SHA-256, then the versions of its host                thread of the learner, then under the lock
+//!   store       its file, and files of before and of other nodes      thread of the learner
 //!   find        a client says a hash                                  worker, under the lock
 //! ```
 //!
@@ -14,14 +15,16 @@
 //! * No bytes are copied, hashed, compressed or given back under the lock.
 //! * A body that was cut, that is too small or too large, or for which there was no memory, is dropped.
 
+use super::store::{self, Found, Place, Store};
 use crate::offload::stand_back;
 use crate::policy::{forbids_transform, has_directive, has_prefix, is_coded, media_type};
 use std::hash::{DefaultHasher, Hash as _, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use terse_dictionary::versions::{Announcement, Bounds, Client, Listed, Sample, Versions};
-use terse_dictionary::{Dictionary, Hash, Origin, Pattern};
+use std::time::Instant;
+use terse_dictionary::versions::{Announcement, Bounds, Client, Learned, Listed, Sample, Versions};
+use terse_dictionary::{Dictionary, Hash, MOST_BYTES, Origin, Pattern};
 use terse_message::{BodyLength, Fields, Known, Request, Response, date, list};
 
 /// Bytes of learned dictionaries and recordings, unless `tune.dictionary.memory` is set.
@@ -52,8 +55,13 @@ pub struct Learner {
     recorded: AtomicUsize,
     /// Whether a proxy wants it.
     is_wanted: AtomicBool,
+    /// The folder, if there is one.
+    place: OnceLock<Place>,
+    store: store::Figures,
+    /// Whether the folder is to be emptied.
+    is_to_clear: AtomicBool,
     /// The way to the thread.
-    give: OnceLock<SyncSender<Box<Recording>>>,
+    give: OnceLock<SyncSender<Task>>,
 }
 
 impl Default for Learner {
@@ -63,9 +71,21 @@ impl Default for Learner {
             most_bytes: AtomicUsize::new(DEFAULT_MEMORY),
             recorded: AtomicUsize::new(0),
             is_wanted: AtomicBool::new(false),
+            place: OnceLock::new(),
+            store: store::Figures::default(),
+            is_to_clear: AtomicBool::new(false),
             give: OnceLock::new(),
         }
     }
+}
+
+/// What the thread is given.
+#[derive(Debug)]
+enum Task {
+    /// A body that its client has had as a whole.
+    Learn(Box<Recording>),
+    /// It is to look at its flags.
+    Wake,
 }
 
 fn bounds(most_bytes: usize) -> Bounds {
@@ -79,6 +99,18 @@ impl Learner {
         *self.lock() = Versions::new(bounds(bytes));
     }
 
+    /// Sets the folder that keeps what is learned, before the thread starts.
+    pub fn keep_in(&self, place: Option<Place>) {
+        if let Some(place) = place {
+            let _ = self.place.set(place);
+        }
+    }
+
+    /// The folder, if there is one, and its figures.
+    pub fn store(&self) -> Option<(&Place, &store::Figures)> {
+        Some((self.place.get()?, &self.store))
+    }
+
     /// Notes that a proxy wants it.
     pub(super) fn want(&self) {
         self.is_wanted.store(true, Relaxed);
@@ -89,29 +121,67 @@ impl Learner {
         self.is_wanted.load(Relaxed) && self.most_bytes.load(Relaxed) > 0
     }
 
-    /// Starts the thread. To be called after the process has become a daemon. Without it nothing is announced.
+    /// Starts the thread. To be called after the process has become a daemon. Without it nothing is announced. `say`: what is wrong with the
+    /// folder, once a minute at most.
     ///
     /// # Errors
     /// The system has no thread to give.
-    pub fn start(self: &Arc<Learner>) -> std::io::Result<()> {
+    pub fn start(self: &Arc<Learner>, say: impl Fn(&str) + Send + 'static) -> std::io::Result<()> {
         let (give, take) = sync_channel(WAITING);
         let learner = self.clone();
         // Its end is not waited for: it holds nothing but memory.
         std::thread::Builder::new().name("terse-learn".into()).spawn(move || {
             stand_back(NICE);
-            learner.serve(&take);
+            learner.serve(&take, &say);
         })?;
         let _ = self.give.set(give);
         Ok(())
     }
 
-    fn serve(&self, take: &Receiver<Box<Recording>>) {
-        while let Ok(mut recording) = take.recv() {
-            let bytes: Arc<[u8]> = std::mem::take(&mut recording.bytes).into();
-            let About { origin, pattern, mark, client, now } = recording.about.clone();
-            let sample = Sample { pattern, mark, client, hash: Hash::of(&bytes), bytes };
-            self.with(|versions| versions.learn(&origin, sample, now));
+    fn serve(&self, take: &Receiver<Task>, say: &dyn Fn(&str)) {
+        let mut store = self.place.get().map(|place| Store::new(place, &self.store));
+        let begun = Instant::now();
+        let mut next_look = begun;
+        loop {
+            let task = match &mut store {
+                None => take.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(store) => {
+                    store.tell(say);
+                    if self.is_to_clear.swap(false, Relaxed) {
+                        store.clear();
+                    }
+                    let now = Instant::now();
+                    if now >= next_look {
+                        next_look = now + store::LOOK;
+                        store.look(|found| self.restore(found, begun.elapsed().as_secs()));
+                        store.touch(|| self.lock().list());
+                    }
+                    take.recv_timeout(next_look.saturating_duration_since(Instant::now()))
+                }
+            };
+            match task {
+                Ok(Task::Learn(recording)) => self.learn(*recording, store.as_mut()),
+                Ok(Task::Wake) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
         }
+    }
+
+    fn learn(&self, mut recording: Recording, store: Option<&mut Store<'_>>) {
+        let bytes: Arc<[u8]> = std::mem::take(&mut recording.bytes).into();
+        let About { origin, pattern, mark, client, now } = recording.about.clone();
+        let hash = Hash::of(&bytes);
+        let sample = Sample { pattern, mark, client, hash, bytes };
+        let learned = self.with(|versions| versions.learn(&origin, sample, now));
+        if let (Learned::Kept, Some(store)) = (learned, store) {
+            let dictionary = self.lock().kept(&origin, &hash);
+            dictionary.into_iter().for_each(|dictionary| store.keep(&origin, &dictionary));
+        }
+    }
+
+    fn restore(&self, found: Found, now: u64) {
+        let Found { origin, pattern, hash, bytes } = found;
+        self.with(|versions| versions.restore(&origin, pattern, (hash, bytes), now));
     }
 
     /// Decides whether an answer is announced. `now`: seconds from any beginning, here and everywhere.
@@ -150,12 +220,15 @@ impl Learner {
         list
     }
 
-    /// Forgets all of it; returns how many dictionaries that were.
+    /// Forgets all of it, in the folder, too; returns how many dictionaries that were.
     pub fn clear(&self) -> usize {
         let mut versions = self.lock();
         let empty = versions.emptied();
         let before = std::mem::replace(&mut *versions, empty);
         drop(versions);
+        self.is_to_clear.store(true, Relaxed);
+        // A thread that has more to do than may wait needs no call.
+        self.give.get().into_iter().for_each(|give| _ = give.try_send(Task::Wake));
         before.len()
     }
 
@@ -234,7 +307,7 @@ pub struct Recording {
 impl Recording {
     /// Hears the next bytes.
     pub(crate) fn hear(&mut self, data: &[u8]) {
-        const MOST: usize = super::MOST_BYTES as usize;
+        const MOST: usize = MOST_BYTES as usize;
         let needed = self.bytes.len() + data.len();
         if self.is_lost {
             return;
@@ -259,7 +332,7 @@ impl Recording {
         }
         if let Some(give) = self.learner.give.get().cloned() {
             // Where too many wait, this one goes.
-            let _ = give.try_send(self);
+            let _ = give.try_send(Task::Learn(self));
         }
     }
 
@@ -295,7 +368,7 @@ pub fn is_file(response: &Response, bytes: Option<u64>, is_personal: bool, now: 
     };
     response.status == 200
         && is_ended
-        && bytes.is_none_or(|bytes| (LEAST_BYTES..=super::MOST_BYTES).contains(&bytes))
+        && bytes.is_none_or(|bytes| (LEAST_BYTES..=MOST_BYTES).contains(&bytes))
         && is_static(content_type)
         && (is_shared(fields, content_type) || !is_personal && !is_json(content_type))
         && !is_coded(fields)
@@ -345,7 +418,11 @@ fn varies_little(fields: &Fields) -> bool {
 
 /// For how many seconds a client may take it from its cache, if the head says so.
 fn fresh_s(fields: &Fields, now: i64) -> Option<u64> {
-    let digits = |value: &[u8]| std::str::from_utf8(value).ok()?.parse::<u32>().ok().map(u64::from);
+    // A number that is too large is very large (RFC 9111 section 1.2.2).
+    let digits = |value: &[u8]| {
+        let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+        is_number.then(|| std::str::from_utf8(value).ok().and_then(|text| text.parse::<u64>().ok()).unwrap_or(u64::MAX))
+    };
     let mut ages = fields.every(Known::CacheControl).flat_map(list::elements).filter_map(|directive| {
         let at = memchr::memchr(b'=', directive)?;
         directive[..at].trim_ascii_end().eq_ignore_ascii_case(b"max-age").then(|| directive[at + 1..].trim_ascii_start())
@@ -422,6 +499,8 @@ mod tests {
             "Date: Sun, 06 Nov 1994 08:49:37 GMT\nExpires: Mon, 07 Nov 1994 08:49:37 GMT\n",
             "Expires: Mon, 07 Nov 1994 08:49:37 GMT\n",
             "Cache-Control: max-age=90000\nAge: 3600\n",
+            "Cache-Control: max-age=99999999999999999999999\nAge: 3600\n",
+            "Expires: Fri, 31 Dec 9999 23:59:59 GMT\n",
         ] {
             assert!(takes(&format!("{FILE}{lines}")), "{lines}");
         }
@@ -440,6 +519,8 @@ mod tests {
             "Cache-Control: max-age=90000, max-age=1\n",
             "Cache-Control: max-age=90000\nAge: 3601\n",
             "Cache-Control: max-age=x\n",
+            "Cache-Control: max-age=+86400\n",
+            "Cache-Control: max-age=90000\nAge: 99999999999999999999999\n",
             "Cache-Control: s-maxage=90000\n",
             "Expires: 0\n",
             "Expires: Mon, 07 Nov 1994 08:49:36 GMT\n",
@@ -504,7 +585,7 @@ mod tests {
         let origin = about(0).origin;
         let announce = || learner.announce(&origin, &about(0).pattern, None, 0);
         assert_eq!(announce(), Announcement::Silent, "nothing would take what is heard");
-        learner.start().unwrap();
+        learner.start(|_| {}).unwrap();
         assert_eq!(announce(), Announcement::Wanted);
         let body = vec![7; 20_000];
         for client in 1..=2 {
@@ -525,7 +606,7 @@ mod tests {
     fn recordings_have_bounds() {
         let learner = Arc::new(Learner::default());
         learner.limit(400_000);
-        learner.start().unwrap();
+        learner.start(|_| {}).unwrap();
         assert!(learner.record(about(1), Some(100_001)).is_none());
         assert_eq!(learner.recorded.load(Relaxed), 0);
         let mut first = learner.record(about(1), Some(80_000)).unwrap();

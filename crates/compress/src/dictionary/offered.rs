@@ -39,7 +39,9 @@ pub fn read(
     admission: &Admission,
     other: Option<Coding>,
 ) -> Offered {
-    let learner = || line.learner.clone().filter(|learner| learner.is_wanted());
+    // Browsers name `dcz` only beside a dictionary. A client that cannot read zstd will never name it.
+    let may_take = || admission.admits(Coding::Zstd) || admission.admits(Coding::Dcz);
+    let learner = || line.learner.clone().filter(|learner| learner.is_wanted() && may_take());
     let nothing = |usage, varies| {
         let learner = if varies { learner() } else { None };
         Offered { dictionary: Err(usage), found: None, subject: None, reader: None, varies, news: None, learner }

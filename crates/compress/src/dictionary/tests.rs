@@ -132,6 +132,10 @@ fn only_answers_to_secure_clients_are_learned_from() {
     for head in [GET.to_owned(), format!("{GET}{}", available(b"other")), format!("{GET}Available-Dictionary: x")] {
         assert!(learns(&proxy, &head), "{head}");
     }
+    for (codings, may_take) in [("gzip, br", false), ("zstd", true), ("dcz", true), ("zstd;q=0", false), ("*", true)] {
+        let head = GET.replace("gzip, br, zstd, dcb, dcz", codings);
+        assert_eq!(learns(&proxy, &head), may_take, "{codings}");
+    }
     proxy.link.is_secure = false;
     assert!(!learns(&proxy, GET));
 }
@@ -376,6 +380,9 @@ fn what_is_wrong_is_said() {
         ("listen l\n compression dictionary\n", "'compression dictionary' expects <name> as argument"),
         ("listen l\n compression dictionary secure off\n", "'off' is no name of a dictionary here"),
         ("listen l\n compression dictionary x\n", "there is no dictionary 'x'"),
+        ("global\n dictionary-store a\n", "'a' is not a path from the root"),
+        ("global\n dictionary-store /a size 1m\n", "one dictionary may have 4194304 bytes"),
+        ("global\n dictionary-store /a\n dictionary-store /b size 8m\n", "there is one folder for all learned dictionaries"),
         ("listen l\n compression algo dcz\n", "'dcz' is not a supported algorithm"),
     ] {
         let (_, _, said) = settings(text);

@@ -94,7 +94,7 @@ fn the_same_head_needs_no_bytes_and_another_does() {
     let mut announce = |text: &str, mark| versions.announce(&a, &pattern(text), mark, 0);
     assert_eq!(announce("/*.js", Some(1)), Announcement::Known);
     assert_eq!(announce("/*.css", Some(1)), Announcement::Wanted);
-    versions.find(&a, &Hash::of(b""));
+    versions.find(&a, &Hash::of(b"one"));
     let mut announce = |text: &str, mark| versions.announce(&a, &pattern(text), mark, 0);
     assert_eq!(announce("/*.js", Some(2)), Announcement::Wanted);
     assert_eq!(announce("/*.js", None), Announcement::Wanted);
@@ -145,6 +145,27 @@ fn patterns_versions_and_hosts_have_bounds() {
 }
 
 #[test]
+fn what_was_kept_elsewhere_drops_nothing() {
+    let (mut versions, a) = versions(40_000);
+    let restore = |versions: &mut Versions, host: &str, pattern_text: &str, bytes: &[u8]| {
+        versions.restore(&origin(host), pattern(pattern_text), (Hash::of(bytes), bytes.into()), 5)
+    };
+    assert!(restore(&mut versions, "a", "/*.js", b"one") && !restore(&mut versions, "a", "/*.js", b"one"));
+    assert!(versions.find(&a, &Hash::of(b"one")).is_some());
+    assert_eq!(versions.announce(&a, &pattern("/*.js"), Some(1), 5), Announcement::Wanted, "its mark is not known");
+    assert_eq!(versions.learn(&a, sample("/*.js", 1, 9, b"one"), 6), Learned::Known);
+    assert_eq!(versions.announce(&a, &pattern("/*.js"), Some(1), 6), Announcement::Known);
+    assert!(restore(&mut versions, "a", "/*.js", b"two") && !restore(&mut versions, "a", "/*.js", b"three"), "releases");
+    assert!(restore(&mut versions, "b", "/*.js", b"one"));
+    assert!(!restore(&mut versions, "c", "/*.js", b"one"), "hosts");
+    assert!(!restore(&mut versions, "b", "/*.css", &[0; 20_000]), "bytes");
+    assert_eq!((versions.len(), versions.gone().len()), (3, 0));
+    versions.leave(&a, 7);
+    assert!(!restore(&mut versions, "a", "/*.js", b"one"), "it is left alone");
+    assert_eq!(versions.bytes(), 3 + OVERHEAD + OF_PATTERN);
+}
+
+#[test]
 fn a_host_without_offers_pauses() {
     let (mut versions, a) = versions(100_000);
     let announce = |versions: &mut Versions, now| versions.announce(&a, &pattern("/*.js"), None, now);
@@ -157,7 +178,14 @@ fn a_host_without_offers_pauses() {
     (0..3).for_each(|_| _ = announce(&mut versions, 100));
     assert_eq!(announce(&mut versions, 101), Announcement::Silent);
     assert!(versions.find(&a, &Hash::of(b"any")).is_none());
-    assert_eq!(announce(&mut versions, 101), Announcement::Wanted, "a client has offered something");
+    assert_eq!(announce(&mut versions, 101), Announcement::Silent, "a hash that is not known is no help");
+    let (mut versions, a) = self::versions(100_000);
+    let hash = keep(&mut versions, &a, "/*.js", 1, b"one");
+    let announce = |versions: &mut Versions| versions.announce(&a, &pattern("/*.js"), None, 100);
+    (0..3).for_each(|_| _ = announce(&mut versions));
+    assert_eq!(announce(&mut versions), Announcement::Silent);
+    assert!(versions.find(&a, &hash).is_some());
+    assert_eq!(announce(&mut versions), Announcement::Wanted, "a client has offered one");
 }
 
 #[test]

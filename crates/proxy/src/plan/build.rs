@@ -112,6 +112,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     dictionaries.all().for_each(|dictionary| dictionary.since_s.store(now_s, Relaxed));
     dictionaries.learner().limit(compression.dictionary_bytes);
+    dictionaries.learner().keep_in(compression.dictionary_store.take());
     let log_sections = syslog::Sections::take(&mut sections, &mut shared);
     let error_sets = pages::sets(&sections);
     pages::check_uses(&shared, &error_sets, diagnostics);

@@ -58,8 +58,12 @@ fn file(name: &str, release: u32) -> Vec<u8> {
 }
 
 fn terse(origin: &Origin, lines: &str) -> Terse {
+    terse_with(origin, "", lines)
+}
+
+fn terse_with(origin: &Origin, global: &str, lines: &str) -> Terse {
     let text = format!(
-        "global\n nbthread 2\n stats socket fd@${{cli}} level admin\n{DEFAULTS} log stdout format raw local0\n\
+        "global\n{global} nbthread 2\n stats socket fd@${{cli}} level admin\n{DEFAULTS} log stdout format raw local0\n\
          cache c\n total-max-size 4\n max-object-size 200000\n max-age 60\n\
          frontend web\n bind fd@${{plain}}\n compression on\n compression dictionary secure auto\n\
          http-request set-src hdr(X-Client)\n http-request set-header Host all.test if {{ path_beg /moved }}\n\
@@ -174,10 +178,11 @@ fn what_is_not_everybodys_is_never_learned() {
         ("mine", &cookie),
         ("eaten", &cookie),
         ("plain", &[("Accept-Encoding", "identity")]),
+        ("old", &[("Accept-Encoding", "gzip, br")]),
     ] {
         for address in ["192.0.2.1", "192.0.2.2", "192.0.2.3"] {
             let codings = [CODINGS];
-            let fields = if name == "plain" { fields.to_vec() } else { [&codings[..], fields].concat() };
+            let fields = if matches!(name, "plain" | "old") { fields.to_vec() } else { [&codings[..], fields].concat() };
             let mut client = Client::connect(terse.address("plain"));
             let told =
                 ask(&mut client, "a.test", &format!("/{name}.11111111.js"), &[&[("X-Client", address)], &fields[..]].concat());
@@ -259,6 +264,44 @@ fn answers_of_a_cache_and_in_pieces_are_learned() {
     assert_eq!(asked, 1, "the second client's is the cache's");
     settle(&terse, "a.test", "chunked");
     terse.end();
+}
+
+#[test]
+fn what_cannot_be_kept_is_not_announced() {
+    let origin = Origin::start(answer);
+    let terse = terse_with(&origin, " tune.dictionary.memory 100k\n", "");
+    for address in ["192.0.2.1", "192.0.2.2"] {
+        let told = ask_as(&terse, address, "a.test", "/app.11111111.js", &[]);
+        assert_eq!((told.status, told.field("use-as-dictionary")), (200, None));
+    }
+    terse.end();
+}
+
+#[test]
+fn a_folder_survives_a_restart() {
+    let (origin, folder) = (Origin::start(answer), tempfile::TempDir::new().unwrap());
+    let global = format!(" dictionary-store {} size 16m\n", folder.path().display());
+    let held = available(&file("app", 1));
+    let offers = [("Available-Dictionary", &*held)];
+    let files = || std::fs::read_dir(folder.path()).unwrap().count();
+    let first = terse_with(&origin, &global, "");
+    settle(&first, "a.test", "app");
+    until("a file", || (files() == 1).then_some(()));
+    first.end();
+    let second = terse_with(&origin, &global, "");
+    until("the dictionary", || learned(&second, "a.test", &file("app", 1)));
+    for (host, why) in [("a.test", "used"), ("b.test", "unknown")] {
+        let told = ask_as(&second, "192.0.2.7", host, "/app.22222222.js", &offers);
+        assert_eq!(told.field("why"), Some(why), "{host}");
+    }
+    let shown = second.told("show dictionary");
+    assert!(shown.contains(&format!("{} 1 ", folder.path().display())) && shown.trim_end().ends_with(" 0 -"), "{shown}");
+    assert!(second.told("clear dictionary auto").starts_with("1 learned"));
+    until("no file", || (files() == 0).then_some(()));
+    second.end();
+    let third = terse_with(&origin, &global, "");
+    assert_eq!(ask_as(&third, "192.0.2.7", "a.test", "/app.22222222.js", &offers).field("why"), Some("unknown"));
+    third.end();
 }
 
 #[test]

@@ -11,7 +11,7 @@ use terse_compress::dictionary::Offered;
 use terse_compress::dictionary::learning::{self, About, Asked, Learner};
 use terse_dictionary::field::UseAs;
 use terse_dictionary::versions::{Announcement, Client};
-use terse_dictionary::{Origin, Pattern, is_coding, release};
+use terse_dictionary::{is_coding, release};
 use terse_message::{Known, list};
 
 /// Leaves the host of a server alone that has dictionaries of its own, as its response says. To be called before rules edit that.
@@ -36,22 +36,24 @@ fn leave_if(stream: &Stream, learner: &Learner) {
 /// user; `bytes`: the coder's input, as far as that is known. To be called after the last rules, before the head is edited for its coding.
 pub fn announce(stream: &mut Stream, offered: &Offered, private: bool, bytes: Option<u64>) {
     let Some(learner) = offered.learner() else { return };
-    if !private && let Some(announced) = announced(stream, learner, bytes) {
-        super::count_announced(stream);
-        stream.response.fields.push(b"Use-As-Dictionary", UseAs::of(announced.pattern.clone()).write().as_bytes());
-        if announced.is_wanted {
-            let Announced { pattern, origin, client, mark, now, .. } = announced;
-            stream.facts.recording = learner.record(About { origin, pattern, mark, client, now }, bytes);
+    if private {
+        return;
+    }
+    let Some(Announced { about, is_wanted }) = announced(stream, learner, bytes) else { return };
+    let use_as = UseAs::of(about.pattern.clone()).write();
+    if is_wanted {
+        stream.facts.recording = learner.record(about, bytes);
+        if stream.facts.recording.is_none() {
+            // It cannot be kept: its clients would hold it in vain.
+            return;
         }
     }
+    super::count_announced(stream);
+    stream.response.fields.push(b"Use-As-Dictionary", use_as.as_bytes());
 }
 
 struct Announced {
-    origin: Origin,
-    pattern: Pattern,
-    mark: Option<u64>,
-    client: Client,
-    now: u64,
+    about: About,
     is_wanted: bool,
 }
 
@@ -71,7 +73,7 @@ fn announced(stream: &Stream, learner: &Arc<Learner>, bytes: Option<u64>) -> Opt
         Announcement::Known => false,
         Announcement::Wanted => true,
     };
-    Some(Announced { origin, pattern, mark, client, now, is_wanted })
+    Some(Announced { about: About { origin, pattern, mark, client, now }, is_wanted })
 }
 
 /// Keeps what a client asks for, where dictionaries are learned. To be called before anything may change its request.
