@@ -61,8 +61,8 @@ pub trait Coder: Send {
     /// Takes all of `input`, appends the output to `out`. After `Flush::Finish` only [`Coder::reset`] may follow.
     fn push(&mut self, input: &[u8], out: &mut Vec<u8>, flush: Flush) -> Result<(), CoderFault>;
 
-    /// Bytes whose coding a push of so many causes: of a coder that is not prompt those of the blocks that they fill, which may be none, or
-    /// many that it was given before.
+    /// Bytes whose coding a push of so many causes: of a coder that keeps blocks those of the blocks that they fill, which may be none, or many
+    /// that it was given before.
     fn due(&self, bytes: usize, _flush: Flush) -> usize {
         bytes
     }
@@ -74,10 +74,15 @@ pub trait Coder: Send {
     /// when the last push was flushed.
     fn lighten(&mut self, keep: Keep);
 
-    /// Whether a push codes its input at once, so that a few bytes take a short time. Others keep bytes until they are a
-    /// block, and code that in a single push, which may take many milliseconds: [`Coder::due`].
+    /// Whether a push of a few bytes takes a short time in any case. Others keep bytes until they are a block, and code that in a single push,
+    /// which may take many milliseconds: [`Coder::due`].
     fn is_prompt(&self) -> bool {
         false
+    }
+
+    /// Whether the time of a push goes with its bytes alone, so that it can be done in slices of some microseconds.
+    fn is_steady(&self) -> bool {
+        self.is_prompt()
     }
 
     /// Whether its level can change while it goes on.

@@ -204,6 +204,19 @@ impl Stream {
         }
     }
 
+    /// Bytes that a push of so many has coded, of those that it was given before, too.
+    pub fn due(&self, bytes: usize, flush: Flush) -> usize {
+        match &self.way {
+            Way::Rows(_) => bytes,
+            Way::Quick(way) => way.due(bytes, flush),
+        }
+    }
+
+    /// Whether bytes are coded as they come, but for the symbols of a block. Otherwise they are kept until they are one.
+    pub fn is_steady(&self) -> bool {
+        matches!(self.way, Way::Rows(_))
+    }
+
     /// Bytes that it holds now.
     pub fn memory(&self) -> usize {
         match &self.way {

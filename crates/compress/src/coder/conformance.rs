@@ -210,7 +210,9 @@ fn a_push_that_is_worth_nothing_brings_nothing_out() {
                 let flush = if i % 70 == 69 { Flush::Sync } else { Flush::None };
                 let (due, before) = (coder.due(piece.len(), flush), out.len());
                 coder.push(piece, &mut out, flush).unwrap();
-                assert!(due > 0 || out.len() == before, "{:?} {level}: {} bytes", engine.coding, out.len() - before);
+                // A head is no work.
+                let head = if i == 0 { 10 } else { 0 };
+                assert!(due > 0 || out.len() <= before + head, "{:?} {level}: {} bytes", engine.coding, out.len() - before);
                 assert!(due > 0 || flush == Flush::None);
                 worth += due;
             }

@@ -36,16 +36,15 @@ struct Stream {
 impl Coder for Stream {
     fn push(&mut self, input: &[u8], out: &mut Vec<u8>, flush: Flush) -> Result<(), CoderFault> {
         self.frame.update(input, out);
-        let flush = match flush {
-            Flush::None => terse_deflate::Flush::None,
-            Flush::Sync => terse_deflate::Flush::Sync,
-            Flush::Finish => terse_deflate::Flush::Finish,
-        };
-        self.state.push(input, flush, &*self.pool, out);
-        if flush == terse_deflate::Flush::Finish {
+        self.state.push(input, own(flush), &*self.pool, out);
+        if flush == Flush::Finish {
             self.frame.finish(out);
         }
         Ok(())
+    }
+
+    fn due(&self, bytes: usize, flush: Flush) -> usize {
+        self.state.due(bytes, own(flush))
     }
 
     fn reset(&mut self) {
@@ -61,6 +60,10 @@ impl Coder for Stream {
 
     fn is_prompt(&self) -> bool {
         true
+    }
+
+    fn is_steady(&self) -> bool {
+        self.state.is_steady()
     }
 
     fn can_ease(&self) -> bool {
@@ -88,6 +91,14 @@ impl Coder for Stream {
     }
 }
 
+fn own(flush: Flush) -> terse_deflate::Flush {
+    match flush {
+        Flush::None => terse_deflate::Flush::None,
+        Flush::Sync => terse_deflate::Flush::Sync,
+        Flush::Finish => terse_deflate::Flush::Finish,
+    }
+}
+
 impl Stream {
     fn set_level(&mut self, level: u8) {
         self.eased = level;
@@ -100,5 +111,32 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         self.state.leave(&*self.pool);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coder::pool::Tuning;
+
+    const BLOCK: usize = 32 << 10;
+
+    #[test]
+    fn quick_levels_keep_a_block() {
+        let pool = Arc::new(Pool::new(Tuning::default()));
+        for (level, is_steady) in [(1, false), (2, false), (3, true), (6, true)] {
+            let mut coder = of(Format::Gzip, Level(level), &pool).unwrap();
+            assert_eq!(coder.is_steady(), is_steady, "{level}");
+            let mut out = Vec::new();
+            let pieces = [vec![7; BLOCK - 1], vec![7; 1], vec![7; 100], vec![7; BLOCK], Vec::new()];
+            let flushes = [Flush::None, Flush::None, Flush::None, Flush::Sync, Flush::Finish];
+            let due = pieces.iter().zip(flushes).map(|(piece, flush)| {
+                let due = coder.due(piece.len(), flush);
+                coder.push(piece, &mut out, flush).unwrap();
+                due
+            });
+            let expected = if is_steady { [BLOCK - 1, 1, 100, BLOCK, 0] } else { [0, BLOCK, 0, BLOCK + 100, 0] };
+            assert_eq!(due.collect::<Vec<_>>(), expected, "{level}");
+        }
     }
 }

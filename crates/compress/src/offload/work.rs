@@ -209,7 +209,7 @@ impl Work {
 
     /// Whether it is done in slices that are short.
     pub(super) fn has_slices(&self) -> bool {
-        matches!(&self.task, Task::Stream { coder, .. } if coder.is_prompt())
+        matches!(&self.task, Task::Stream { coder, .. } if coder.is_steady())
     }
 
     /// Does a turn, or as much of it as takes about so long, and counts the time there.

@@ -120,6 +120,15 @@ impl ByQuick {
         self.looks_twice
     }
 
+    /// [`super::Stream::due`].
+    pub(super) fn due(&self, bytes: usize, flush: Flush) -> usize {
+        let all = (self.end - self.coded).saturating_add(bytes);
+        match flush {
+            Flush::None => all / BLOCK * BLOCK,
+            Flush::Sync | Flush::Finish => all,
+        }
+    }
+
     /// [`super::Stream::push`].
     pub(super) fn push(&mut self, mut input: &[u8], flush: Flush, stock: &dyn Stock, out: &mut Vec<u8>) {
         while !input.is_empty() {
