@@ -6,8 +6,9 @@ use crate::secure::Secure;
 use anyhow::{Context, Result, bail};
 use http2::Http2;
 use openssl::ssl::SslStream;
+use rustix::net::{AddressFamily, SocketType, bind, socket};
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 use terse_compress::{Coding, decode};
 
@@ -159,6 +160,15 @@ impl Client {
     pub fn connect_secured(address: SocketAddr, patience: Duration, secure: &Secure) -> Result<Client> {
         let (stream, resumed) = secure.shake(connect(address, patience)?)?;
         Ok(Client::of(Socket::Secured(stream), resumed, address))
+    }
+
+    /// The same, from an address of this machine.
+    pub fn connect_secured_from(from: Ipv4Addr, to: SocketAddr, patience: Duration, secure: &Secure) -> Result<Client> {
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+        bind(&socket, &SocketAddr::from((from, 0)))?;
+        rustix::net::connect(&socket, &to).with_context(|| format!("connecting to {to} from {from}"))?;
+        let (stream, resumed) = secure.shake(patient(TcpStream::from(socket), patience)?)?;
+        Ok(Client::of(Socket::Secured(stream), resumed, to))
     }
 
     /// The same over HTTP/2: by prior knowledge, or agreed on over TLS ([`Secure::for_http2`]).
@@ -344,7 +354,10 @@ impl Drop for Client {
 }
 
 fn connect(address: SocketAddr, patience: Duration) -> Result<TcpStream> {
-    let socket = TcpStream::connect_timeout(&address, patience).with_context(|| format!("connecting to {address}"))?;
+    patient(TcpStream::connect_timeout(&address, patience).with_context(|| format!("connecting to {address}"))?, patience)
+}
+
+fn patient(socket: TcpStream, patience: Duration) -> Result<TcpStream> {
     socket.set_nodelay(true)?;
     socket.set_read_timeout(Some(patience))?;
     socket.set_write_timeout(Some(patience))?;

@@ -1,5 +1,7 @@
-//! The demonstration: three made-up servers, terse in front of them, a table of the results of each coding, and the console for the
-//! browser.
+//! The demonstration: three made-up servers, terse in front of them, a table of the results of each coding, two releases of a script, and
+//! the console for the browser.
+
+mod releases;
 
 use crate::client::{Client, Reply};
 use crate::origin::{Options as OriginOptions, Origin};
@@ -46,7 +48,7 @@ pub fn run(options: &Options) -> Result<bool> {
     if let Some(status) = terse.ended() {
         bail!("terse ended: {status}");
     }
-    let whole = table(address)?;
+    let whole = table(address)? & releases::show(secure)?;
     if !options.once {
         println!("\nServers: {}", origin.addresses().iter().map(|a| format!("http://{a}/")).collect::<Vec<_>>().join("  "));
         println!("terse:   http://{address}/");

@@ -59,6 +59,8 @@ pub const ENTRIES: &[Entry] = &[
         about: "a script of 132 KB",
         make: |seed| asset(SCRIPT, script::script(seed, PAGE_BYTES, STAMP_EVERY).bytes),
     },
+    Entry { path: RELEASES[0], about: "a script of 132 KB, as it was released", make: |seed| asset(SCRIPT, release(seed, 0)) },
+    Entry { path: RELEASES[1], about: "its next release", make: |seed| asset(SCRIPT, release(seed, 1)) },
     Entry { path: "/static/records.json", about: "200 records", make: |seed| asset(JSON, records::records(seed, 200).bytes) },
     Entry { path: "/static/photo.jpg", about: "a photo, compressed already", make: |seed| asset("image/jpeg", photo::photo(seed)) },
     Entry {
@@ -127,6 +129,12 @@ pub const ENTRIES: &[Entry] = &[
     Entry { path: "/", about: "the index", make: |_| Item::Action(Action::Index) },
 ];
 
+/// Paths of two releases of one script.
+pub const RELEASES: [&str; 2] = ["/static/app.5f1e2d3c.js", "/static/app.9b8a7c6d.js"];
+
+/// Lines of which a release changes one.
+const CHANGED: usize = 60;
+
 /// The entries of one origin with the responses made for them.
 #[derive(Debug)]
 pub struct Catalog {
@@ -180,6 +188,16 @@ fn framed(kind: &str, framing: Framing, body: Body) -> Answer {
 /// Several scripts that share no line.
 fn scripts(seed: u64, bytes: usize) -> [Template; 4] {
     std::array::from_fn(|i| script::script(seed.wrapping_add(1000 * i as u64), bytes, STAMP_EVERY))
+}
+
+/// A release of a script: each changes a line in [`CHANGED`] of the one before.
+fn release(seed: u64, number: usize) -> Vec<u8> {
+    let text = |seed| String::from_utf8_lossy(&script::script(seed, PAGE_BYTES, PAGE_BYTES).bytes).into_owned();
+    let (first, other) = (text(seed.wrapping_add(7)), text(seed.wrapping_add(8)));
+    let lines = first.lines().zip(other.lines()).enumerate();
+    let line =
+        |(i, (first, other)): (usize, (&str, &str))| format!("{}\n", if number > 0 && i % CHANGED == 7 { other } else { first });
+    format!("// release {number}\n{}", lines.map(line).collect::<String>()).into_bytes()
 }
 
 fn bitmap() -> Template {

@@ -21,6 +21,7 @@ pub use tally::Tally;
 
 use crate::cores;
 use catalog::Catalog;
+pub use catalog::RELEASES;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
