@@ -7,7 +7,7 @@
 
 use super::{Form, Memory, Name};
 use crate::budget::Budget;
-use crate::coder::{Engine, Pool, Tuning};
+use crate::coder::{Coder, Engine, Flush, Pool, Tuning, dcz};
 use crate::coding::{Coding, Level};
 use crate::offload::{Queue, stand_back};
 use crate::spent::{self, Site};
@@ -15,6 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use terse_dictionary::Dictionary;
 
 /// The thread that raises levels.
 pub struct Raiser {
@@ -67,7 +68,9 @@ fn best(coding: Coding) -> Level {
         Coding::Zstd => 16,
         Coding::Brotli => 11,
         Coding::Gzip | Coding::Deflate | Coding::RawDeflate => 10,
-        Coding::Identity | Coding::Dcz => 0,
+        // Beside a dictionary it wins a tenth.
+        Coding::Dcz => 19,
+        Coding::Identity => 0,
     })
 }
 
@@ -77,6 +80,7 @@ pub(crate) struct Raise {
     name: Name,
     coding: Coding,
     level: Level,
+    dictionary: Option<Arc<Dictionary>>,
     body: Vec<u8>,
     /// The budget that the body's memory counts against, and the counted bytes.
     budget: Arc<dyn Budget>,
@@ -87,21 +91,26 @@ pub(crate) struct Raise {
 impl Raise {
     /// A try for that level. `held` bytes of the budget go over with the body.
     pub(crate) fn new(
-        memory: Arc<Memory>,
-        name: Name,
-        coding: Coding,
-        level: Level,
+        (memory, name): (Arc<Memory>, Name),
+        (coding, level): (Coding, Level),
+        dictionary: Option<Arc<Dictionary>>,
         body: Vec<u8>,
         (budget, held): (Arc<dyn Budget>, usize),
     ) -> Raise {
-        Raise { memory, name, coding, level, body, budget, held, better: None }
+        Raise { memory, name, coding, level, dictionary, body, budget, held, better: None }
     }
 
     fn run(mut self) {
         // A pool of its own: states for such levels are large, and this one goes with the body.
-        let pool = Pool::new(Tuning::default());
+        let pool = Arc::new(Pool::new(Tuning::default()));
         let mut out = Vec::new();
-        let code = || (Engine::of(self.coding).whole)(&self.body, self.level, &pool, &mut out);
+        let code = || match &self.dictionary {
+            Some(dictionary) => {
+                let mut coder = dcz::Stream::new(self.level, Some(self.body.len() as u64), true, dictionary, &pool);
+                coder.push(&self.body, &mut out, Flush::Finish)
+            }
+            None => (Engine::of(self.coding).whole)(&self.body, self.level, &pool, &mut out),
+        };
         if spent::timed(self.coding, Site::Idle, code).0.is_ok() {
             // A hit of it saves the time of the form before: no client would have waited for this form.
             self.better = Some(Form { coding: self.coding, level: self.level, bytes: out.into(), cost_ns: 0 });

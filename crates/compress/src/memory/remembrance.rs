@@ -5,6 +5,7 @@ use crate::budget::Budget;
 use crate::coding::{Coding, Level};
 use crate::policy::Plan;
 use std::sync::Arc;
+use terse_dictionary::Dictionary;
 
 /// Handle of the memory for a body.
 pub struct Remembrance {
@@ -14,6 +15,8 @@ pub struct Remembrance {
     least: Level,
     /// The recompressor, and the highest level that may be tried.
     raiser: Option<(Arc<Raiser>, Level)>,
+    /// The dictionary that forms are made with.
+    dictionary: Option<Arc<Dictionary>>,
     /// The name to keep its form by.
     name: Option<Name>,
     /// Its name, once it is whole.
@@ -34,6 +37,7 @@ pub(crate) struct Popular {
     name: Name,
     coding: Coding,
     level: Level,
+    dictionary: Option<Arc<Dictionary>>,
 }
 
 impl Remembrance {
@@ -44,16 +48,18 @@ impl Remembrance {
             naming: Naming::new(owner.clone()),
             least,
             raiser: None,
+            dictionary: None,
             name: None,
             whole: None,
             recall: Recall::Stream,
         }
     }
 
-    /// The same for forms that are made with a dictionary. Better ones are not tried for: whoever tries has none.
+    /// The same for forms that are made with a dictionary.
     #[must_use]
-    pub fn with_dictionary(self, owner: &Owner, dictionary: &terse_dictionary::Hash) -> Remembrance {
-        Remembrance { naming: Naming::new(owner.with_dictionary(dictionary)), raiser: None, ..self }
+    pub fn with_dictionary(self, owner: &Owner, dictionary: Arc<Dictionary>) -> Remembrance {
+        let naming = Naming::new(owner.with_dictionary(dictionary.hash()));
+        Remembrance { naming, dictionary: Some(dictionary), ..self }
     }
 
     /// Lets better forms be tried for, up to that level: there is time for it.
@@ -76,7 +82,9 @@ impl Remembrance {
     pub(crate) fn find(&mut self, body: &[u8], coding: Coding) -> Option<Found> {
         let name = self.naming.finish(body);
         self.whole = Some(name);
-        let to_raise = self.raiser.as_ref().map(|(_, most)| Raiser::level(coding, *most, body.len()));
+        // Reading the dictionary costs as much as coding its bytes.
+        let read = self.dictionary.as_ref().map_or(0, |dictionary| dictionary.bytes().len());
+        let to_raise = self.raiser.as_ref().map(|(_, most)| Raiser::level(coding, *most, body.len() + read));
         match self.memory.look(&name, coding, self.least, to_raise) {
             Look::Found { form, popular } => {
                 self.recall = Recall::Hit;
@@ -86,6 +94,7 @@ impl Remembrance {
                     name,
                     coding,
                     level,
+                    dictionary: self.dictionary.take(),
                 });
                 Some(Found { form, popular })
             }
@@ -123,6 +132,6 @@ impl Popular {
 
     /// Hands over the body, and with it bytes that it holds of the budget.
     pub(crate) fn give(self, body: Vec<u8>, budget: (Arc<dyn Budget>, usize)) {
-        self.raiser.offer(Raise::new(self.memory, self.name, self.coding, self.level, body, budget));
+        self.raiser.offer(Raise::new((self.memory, self.name), (self.coding, self.level), self.dictionary, body, budget));
     }
 }

@@ -205,6 +205,44 @@ fn raised_by_the_thread() {
 }
 
 #[test]
+fn forms_with_a_dictionary_are_raised_with_it() {
+    let text =
+        |seed: u32| (0..3000u32).flat_map(move |i| format!("{} and {}, ", i % 77, (i * i + i / 50 * seed) % 1013).into_bytes());
+    let (old, body): (Vec<u8>, Vec<u8>) = (text(1).collect(), text(2).collect());
+    let use_as = terse_dictionary::field::UseAs::of(terse_dictionary::Pattern::new("/*").unwrap());
+    let hash = terse_dictionary::Hash::of(&old);
+    let dictionary = Arc::new(terse_dictionary::Dictionary::learned(use_as, hash, old.clone().into()));
+    let pool = Arc::new(crate::coder::Pool::new(crate::coder::Tuning::default()));
+    let mut fast = Vec::new();
+    let mut coder = crate::coder::dcz::Stream::new(Level(1), Some(body.len() as u64), true, &dictionary, &pool);
+    crate::coder::Coder::push(&mut coder, &body, &mut fast, crate::coder::Flush::Finish).unwrap();
+    let (memory, owner) = (Arc::new(Memory::new(1 << 20)), owner("a"));
+    let name = Name::of(&owner.with_dictionary(&hash), &body);
+    memory.keep(&name, Form { coding: Coding::Dcz, ..form(1, &fast) });
+    let raiser = Arc::new(Raiser::start(None).unwrap());
+    let limit = Arc::new(crate::budget::Limit::new(1 << 20));
+    let give_up = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while load(&memory.numbers().raised) == 0 {
+        assert!(std::time::Instant::now() < give_up, "nothing was raised");
+        let remembrance = Remembrance::new(memory.clone(), &owner, Level(1)).with_dictionary(&owner, dictionary.clone());
+        let mut remembrance = remembrance.with_raiser(raiser.clone(), Level(u8::MAX));
+        if let Some(popular) = remembrance.find(&body, Coding::Dcz).unwrap().popular {
+            assert!(crate::budget::Budget::take(&*limit, body.len()));
+            popular.give(body.clone(), (limit.clone(), body.len()));
+        }
+        std::thread::yield_now();
+    }
+    let better = found(memory.look(&name, Coding::Dcz, Level(19), None)).unwrap();
+    assert!(better.level == Level(19) && better.bytes.len() < fast.len(), "{} {}", better.bytes.len(), fast.len());
+    assert_eq!(better.bytes[8..40], hash.0);
+    let mut context = zstd_safe::DCtx::create();
+    context.ref_prefix(&old).unwrap();
+    let mut decoded = vec![0; body.len()];
+    let bytes = context.decompress(&mut decoded[..], &better.bytes[40..]).unwrap();
+    assert!(decoded[..bytes] == body);
+}
+
+#[test]
 fn levels_to_try_for_fit_the_body() {
     assert_eq!(Raiser::level(Coding::Gzip, Level(4), 1000), Level(4));
     assert_eq!(Raiser::level(Coding::Gzip, Level(u8::MAX), 1_000_000), Level(10));

@@ -8,6 +8,7 @@ use crate::plan::Backend;
 use crate::session::Session;
 use crate::settings::CompressionConditions;
 use crate::stream::Stream;
+use std::sync::Arc;
 use terse_compress::memory::Remembrance;
 use terse_compress::offload::TURN_BYTES;
 use terse_compress::policy::{Body, Decision, Verdict};
@@ -117,7 +118,7 @@ pub fn coder(
         coder.record(recording);
     }
     let backend = stream.facts.backend();
-    match remembrance(plan, private, backend, settings, session, dictionary.as_deref()) {
+    match remembrance(plan, private, backend, settings, session, dictionary) {
         Ok(remembrance) => coder.remember(remembrance),
         Err(recall) => stream.facts.figures.recall.set(Some(recall)),
     }
@@ -131,7 +132,7 @@ fn remembrance(
     backend: Option<&Backend>,
     settings: &Effective<'_>,
     session: &Session,
-    dictionary: Option<&Dictionary>,
+    dictionary: Option<Arc<Dictionary>>,
 ) -> Result<Remembrance, Recall> {
     let line = settings.memory();
     let memory = match line.map(|line| &line.place) {
@@ -144,9 +145,10 @@ fn remembrance(
         return Err(Recall::Private);
     }
     let remembrance = Remembrance::new(memory.clone(), &backend.owner, settings.least_level(plan, session.worker.pace()));
-    if let Some(dictionary) = dictionary {
-        return Ok(remembrance.with_dictionary(&backend.owner, dictionary.hash()));
-    }
+    let remembrance = match dictionary {
+        Some(dictionary) => remembrance.with_dictionary(&backend.owner, dictionary),
+        None => remembrance,
+    };
     Ok(match session.worker.raiser() {
         Some(raiser) => remembrance.with_raiser(raiser.clone(), settings.most_level()),
         None => remembrance,
