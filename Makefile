@@ -14,7 +14,7 @@ ifeq ($(shell uname -m),aarch64)
 export JEMALLOC_SYS_WITH_LG_PAGE ?= 16
 endif
 
-.PHONY: help build release dist deb image demo test bench frontier hostile soak svn-experiment configs conformance fuzz miri docs tls-scan page package-test image-test reloads real-programs
+.PHONY: help build release dist deb image demo test bench frontier releases hostile soak svn-experiment configs conformance fuzz miri docs tls-scan page package-test image-test reloads real-programs
 
 help:
 	@echo "make build          builds the program: $(TARGET)/release/terse"
@@ -125,6 +125,10 @@ miri:
 frontier: lab
 	@scripts/packages npm:npm cmake:cmake nasm:nasm autoreconf:autoconf automake:automake libtoolize:libtool
 	@arguments=$$(scripts/frontier $(TARGET)/frontier) && $(LAB) frontier $$arguments $(ARGS)
+
+releases: lab
+	@scripts/packages npm:npm
+	@arguments=$$(scripts/releases $(TARGET)/releases) && $(LAB) releases $$arguments $(ARGS)
 
 hostile: lab
 	@scripts/packages wrk:wrk

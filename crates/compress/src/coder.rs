@@ -8,7 +8,7 @@
 
 mod blocks;
 mod brotli;
-pub(crate) mod dcz;
+pub mod dcz;
 mod deflate;
 pub mod fast;
 mod frame;
@@ -83,6 +83,11 @@ pub trait Coder: Send {
     /// Whether the time of a push goes with its bytes alone, so that it can be done in slices of some microseconds.
     fn is_steady(&self) -> bool {
         self.is_prompt()
+    }
+
+    /// Bytes of a body up to which it had better be pushed at once, where all of it is there.
+    fn whole_bytes(&self) -> usize {
+        0
     }
 
     /// Whether its level can change while it goes on.

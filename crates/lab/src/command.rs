@@ -3,7 +3,7 @@
 use crate::arguments::Arguments;
 use crate::bench::{self, Kind, Rival};
 use crate::origin::{Options, Origin};
-use crate::{breakeven, card, configs, conformance, curve, demo, floor, frontier, holds, hostile, secure, soak, svn};
+use crate::{breakeven, card, configs, conformance, curve, demo, floor, frontier, holds, hostile, releases, secure, soak, svn};
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,6 +22,7 @@ pub fn run(mut words: impl Iterator<Item = String>) -> Result<bool> {
         "bench" => bench(arguments),
         "breakeven" => breakeven(arguments),
         "holds" => holds(arguments),
+        "releases" => releases(arguments),
         "curve" => curve(arguments),
         "frontier" => frontier(arguments),
         "card" => card(arguments),
@@ -135,6 +136,16 @@ fn holds(mut arguments: Arguments) -> Result<bool> {
     };
     arguments.end()?;
     holds::run(&options)
+}
+
+fn releases(mut arguments: Arguments) -> Result<bool> {
+    let options = releases::Options {
+        packages: arguments.value("--packages")?.context("--packages: the folder that scripts/releases has filled")?,
+        page: arguments.value("--page")?.unwrap_or_else(|| PathBuf::from("bench/releases.md")),
+        rounds: arguments.value("--rounds")?.unwrap_or(5),
+    };
+    arguments.end()?;
+    releases::run(&options)
 }
 
 fn curve(mut arguments: Arguments) -> Result<bool> {
@@ -275,6 +286,7 @@ const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N
                  environment: TERSE=, HAPROXY=
        terse-lab breakeven [--rounds N] [--page FILE] [--numbers FILE]
        terse-lab holds [--rounds N] [--page FILE]
+       terse-lab releases --packages FOLDER [--rounds N] [--page FILE]
        terse-lab curve [--rounds N] [--plot FILE] [--numbers FILE]
        terse-lab frontier --packages FOLDER [--rival PROGRAM]... [--rounds N] [--time-us N] [--page FILE] [--plot FILE] [--numbers FILE]
                  [KIND]...

@@ -15,8 +15,8 @@
 use super::blocks::Blocks;
 use super::primed::Primed;
 use super::zstd::{PARTS_BYTES, STREAM_BYTES, WINDOW_LOG, in_blocks, part_bytes};
-use super::{Coder, CoderFault, Flush, Keep, Pool};
-use crate::coding::Level;
+use super::{Coder, CoderFault, Engine, Flush, Keep, Pool};
+use crate::coding::{Coding, Level};
 use crate::dictionary::Trial;
 use std::sync::Arc;
 use terse_dictionary::{Dictionary, MAGIC};
@@ -42,6 +42,9 @@ pub(crate) fn window_log(dictionary: usize, body: Option<u64>) -> u32 {
     let needed = dictionary.saturating_add(body).min(limit);
     needed.next_power_of_two().ilog2().min(limit.ilog2()).max(LEAST_WINDOW_LOG)
 }
+
+/// A body that takes up to so many nanoseconds is coded at once: as long as other codings have a thread for a part.
+const WHOLE_NS: u64 = 12_000_000;
 
 /// The coder of one body.
 pub(crate) struct Stream {
@@ -117,6 +120,20 @@ impl Stream {
     }
 }
 
+/// Appends the form of a whole body that refers to a dictionary.
+///
+/// # Errors
+/// The library fails, or there is no memory for its state.
+pub fn whole(
+    body: &[u8],
+    level: Level,
+    dictionary: &Arc<Dictionary>,
+    pool: &Arc<Pool>,
+    out: &mut Vec<u8>,
+) -> Result<(), CoderFault> {
+    Stream::new(level, Some(body.len() as u64), true, dictionary, pool).push(body, out, Flush::Finish)
+}
+
 impl Coder for Stream {
     fn push(&mut self, input: &[u8], out: &mut Vec<u8>, flush: Flush) -> Result<(), CoderFault> {
         let ends = flush == Flush::Finish;
@@ -134,7 +151,11 @@ impl Coder for Stream {
             self.state = Some(state);
         }
         let Some(state) = &mut self.state else { return Err(CoderFault) };
-        in_blocks(&mut self.blocks, input, flush, |piece, flush| state.push(piece, out, flush))?;
+        match is_whole {
+            // A difference has few bytes: each block's head is a part of them.
+            true => state.push_whole(input, out)?,
+            false => in_blocks(&mut self.blocks, input, flush, |piece, flush| state.push(piece, out, flush))?,
+        }
         if ends {
             self.release();
         }
@@ -146,6 +167,10 @@ impl Coder for Stream {
 
     fn due(&self, bytes: usize, flush: Flush) -> usize {
         self.blocks.due(bytes, flush)
+    }
+
+    fn whole_bytes(&self) -> usize {
+        usize::try_from(WHOLE_NS / Engine::of(Coding::Dcz).whole_ns(self.level, 1).max(1)).unwrap_or(0)
     }
 
     fn reset(&mut self) {

@@ -37,6 +37,11 @@ impl Primed {
         zstd::compress(&mut self.state, input, out, flush)
     }
 
+    /// Pushes a whole body through the state.
+    pub(super) fn push_whole(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<(), CoderFault> {
+        zstd::compress_whole(&mut self.state, input, out)
+    }
+
     /// Bytes of the state.
     pub(super) fn memory(&self) -> usize {
         self.state.sizeof()

@@ -328,6 +328,18 @@ pub(super) fn in_blocks(
 
 /// Pushes all of `input` through a state.
 pub(super) fn compress(state: &mut CCtx<'_>, input: &[u8], out: &mut Vec<u8>, flush: Flush) -> Result<(), CoderFault> {
+    compress_into(state, input, out, flush, (input.len() / 2).max(MIN_ROOM))
+}
+
+/// Pushes a whole body through a state. With room for the worst case the library has all of it in view when it chooses blocks.
+pub(super) fn compress_whole(state: &mut CCtx<'_>, input: &[u8], out: &mut Vec<u8>) -> Result<(), CoderFault> {
+    let room = zstd_safe::compress_bound(input.len()).max(MIN_ROOM);
+    compress_into(state, input, out, Flush::Finish, room)?;
+    out.shrink_to_fit();
+    Ok(())
+}
+
+fn compress_into(state: &mut CCtx<'_>, input: &[u8], out: &mut Vec<u8>, flush: Flush, room_bytes: usize) -> Result<(), CoderFault> {
     let directive = match flush {
         Flush::None => ZSTD_EndDirective::ZSTD_e_continue,
         Flush::Sync => ZSTD_EndDirective::ZSTD_e_flush,
@@ -336,7 +348,7 @@ pub(super) fn compress(state: &mut CCtx<'_>, input: &[u8], out: &mut Vec<u8>, fl
     let mut source = InBuffer::around(input);
     loop {
         let start = out.len();
-        out.resize(start + (input.len() / 2).max(MIN_ROOM), 0);
+        out.resize(start + room_bytes, 0);
         let mut room = OutBuffer::around(&mut out[start..]);
         let left = state.compress_stream2(&mut room, &mut source, directive);
         let given = room.pos();

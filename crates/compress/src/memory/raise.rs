@@ -7,7 +7,7 @@
 
 use super::{Form, Memory, Name};
 use crate::budget::Budget;
-use crate::coder::{Coder, Engine, Flush, Pool, Tuning, dcz};
+use crate::coder::{Engine, Pool, Tuning, dcz};
 use crate::coding::{Coding, Level};
 use crate::offload::{Queue, stand_back};
 use crate::spent::{self, Site};
@@ -105,10 +105,7 @@ impl Raise {
         let pool = Arc::new(Pool::new(Tuning::default()));
         let mut out = Vec::new();
         let code = || match &self.dictionary {
-            Some(dictionary) => {
-                let mut coder = dcz::Stream::new(self.level, Some(self.body.len() as u64), true, dictionary, &pool);
-                coder.push(&self.body, &mut out, Flush::Finish)
-            }
+            Some(dictionary) => dcz::whole(&self.body, self.level, dictionary, &pool, &mut out),
             None => (Engine::of(self.coding).whole)(&self.body, self.level, &pool, &mut out),
         };
         if spent::timed(self.coding, Site::Idle, code).0.is_ok() {

@@ -238,7 +238,8 @@ impl Work {
             }
             Task::Stream { coder, input, at, flush, lighten, .. } => {
                 let input = input.bytes();
-                let turn = input.len().min((*at + 1).next_multiple_of(TURN_BYTES));
+                let is_one_push = *at == 0 && *flush == Flush::Finish && input.len() <= coder.whole_bytes();
+                let turn = if is_one_push { input.len() } else { input.len().min((*at + 1).next_multiple_of(TURN_BYTES)) };
                 let mut pace = slice.map(Slice::begin);
                 loop {
                     let end = pace.as_ref().map_or(turn, |pace| turn.min(*at + pace.next_bytes));

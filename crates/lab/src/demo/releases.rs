@@ -5,6 +5,7 @@ use crate::client::{Client, Reply};
 use crate::origin::RELEASES;
 use crate::program::wait_until;
 use crate::secure::Secure;
+use crate::undone;
 use anyhow::{Context, Result};
 use std::net::{Ipv4Addr, SocketAddr};
 use terse_dictionary::Hash;
@@ -14,9 +15,6 @@ const FIRST_CLIENTS: [Ipv4Addr; 2] = [Ipv4Addr::new(127, 0, 0, 2), Ipv4Addr::new
 
 /// The client that has the first release, and asks for the second.
 const LATER_CLIENT: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 4);
-
-/// More bytes than a release has.
-const MOST_BYTES: usize = 1 << 20;
 
 /// Fetches both over TLS, and prints what they took; true if everything came whole.
 pub(super) fn show(address: SocketAddr) -> Result<bool> {
@@ -48,17 +46,5 @@ pub(super) fn show(address: SocketAddr) -> Result<bool> {
         coded.body.len(),
         difference.body.len()
     );
-    Ok(coded.decoded()? == plain[1] && undone(&difference.body, &plain[0])? == plain[1])
-}
-
-/// Undoes `dcz`.
-fn undone(coded: &[u8], dictionary: &[u8]) -> Result<Vec<u8>> {
-    let frame = coded.strip_prefix(&terse_dictionary::MAGIC).and_then(|rest| rest.get(32..)).context("no head of dcz")?;
-    let fault = |code| anyhow::anyhow!("zstd: {}", zstd_safe::get_error_name(code));
-    let mut context = zstd_safe::DCtx::create();
-    context.ref_prefix(dictionary).map_err(fault)?;
-    let mut body = vec![0; MOST_BYTES];
-    let bytes = context.decompress(&mut body[..], frame).map_err(fault)?;
-    body.truncate(bytes);
-    Ok(body)
+    Ok(coded.decoded()? == plain[1] && undone::dcz(&difference.body, &plain[0])? == plain[1])
 }
