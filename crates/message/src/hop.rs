@@ -5,6 +5,7 @@
 //! without `close` and `keep-alive`. Upgrade is there only where Connection asks for it, and without the protocols that
 //! would carry HTTP past all rules.
 
+use crate::name::is_token;
 use crate::{Fields, Known, KnownSet, Version, list};
 
 /// State of a message's connection, from the fields that were removed because they end here.
@@ -41,7 +42,7 @@ impl Persistence {
             fields.remove(HTTP2_SETTINGS);
         }
         if fields.has(Known::Upgrade) {
-            drop_elements(fields, Known::Upgrade, carries_http);
+            drop_elements(fields, Known::Upgrade, |protocol| !may_follow(protocol));
         }
         if !fields.has(Known::Connection) {
             if version == Version::Http10 {
@@ -86,7 +87,7 @@ impl Persistence {
     #[inline]
     pub fn after_rules(mut self, fields: &mut Fields) -> Persistence {
         if self.upgrade {
-            drop_elements(fields, Known::Upgrade, carries_http);
+            drop_elements(fields, Known::Upgrade, |protocol| !may_follow(protocol));
             self.upgrade = fields.has(Known::Upgrade) && says(fields, UPGRADE);
         }
         self
@@ -148,10 +149,22 @@ pub fn is_asked_for(asked: &Fields, answered: &Fields) -> bool {
     protocols.next().is_some_and(is_asked) && protocols.all(|p| is_asked(p) || p.eq_ignore_ascii_case(b"HTTP/1.1"))
 }
 
+/// Whether a client may ask a server for a protocol. What is none by its form may be one to the server: some take blanks out, or
+/// split lists within quotes, and find `h2c` in `h2 c` or `", h2c`.
+fn may_follow(protocol: &[u8]) -> bool {
+    is_protocol(protocol) && !carries_http(protocol)
+}
+
+/// Whether a text is a protocol: its name, and maybe a version (RFC 9110 section 7.8).
+pub fn is_protocol(text: &[u8]) -> bool {
+    let mut parts = text.splitn(2, |b| *b == b'/');
+    parts.all(|part| !part.is_empty() && part.iter().all(|b| is_token(*b)))
+}
+
 /// Whether a protocol that is asked for is HTTP: a client that spoke it with the server would bypass all rules. `h2c` is
 /// obsolete, too (RFC 9113 section 3.1).
 fn carries_http(protocol: &[u8]) -> bool {
-    let name = protocol.split(|b| *b == b'/').next().unwrap_or_default().trim_ascii();
+    let name = protocol.split(|b| *b == b'/').next().unwrap_or_default();
     let name = name.split(|b| *b == b'-').next().unwrap_or_default();
     [&b"h2c"[..], b"h2", b"h3", b"http"].iter().any(|known| name.eq_ignore_ascii_case(known))
 }
@@ -288,6 +301,12 @@ mod tests {
             ("h2c, websocket", Some("websocket")),
             ("websocket,h2c,  tcp", Some("websocket,tcp")),
             ("TLS/1.2", Some("TLS/1.2")),
+            ("h2 c, tcp", Some("tcp")),
+            ("\"h2c\"", None),
+            ("\", h2c", None),
+            ("tcp, \"a, h2c, b", Some("tcp")),
+            ("h2c;q=1", None),
+            ("h2c/, /h2c, h2c//, tcp/1/h2c", None),
             ("h2cx , SPDY/3.1", Some("h2cx , SPDY/3.1")),
         ] {
             let mut fields = Fields::default();

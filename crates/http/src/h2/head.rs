@@ -5,6 +5,7 @@ use super::hpack::{Decoder, Line, Stop};
 use super::limits::Limits;
 use crate::h1::{MAX_FIELDS, head::content_length, normal::one_length, target};
 use std::ops::Range;
+use terse_message::hop::is_protocol;
 use terse_message::name::is_token;
 use terse_message::text::control_at;
 use terse_message::{BodyLength, Conformance, Fields, Known, Request, Response, Version};
@@ -95,6 +96,10 @@ impl Reader {
         if !fits {
             let has_odd_scheme = !tunnel && self.pseudo[SCHEME].is_some() && !has_scheme;
             return Err(Bad::of(Malformed::PseudoHeader, minds || !has_odd_scheme));
+        }
+        // RFC 8441 section 4: as in Upgrade, but one alone.
+        if is_extended && !is_protocol(self.protocol()) {
+            return Err(Malformed::PseudoHeader.into());
         }
         request.fields.load(&self.lines);
         // RFC 9113 section 8.3.1: an http URI names a host.

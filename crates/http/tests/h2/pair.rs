@@ -3,7 +3,7 @@
 use crate::peer::*;
 use std::time::Instant;
 use terse_http::h2::hpack::Decoder;
-use terse_http::h2::{Code, Connection, Event, Limits};
+use terse_http::h2::{Code, Connection, Event, Limits, Malformed};
 use terse_message::{BodyLength, Fields, Request, Response};
 
 #[test]
@@ -98,6 +98,18 @@ fn rfc_8441_extended_connect() {
     assert_eq!(pair.ask(), [Event::Request { id, end: false }]);
     pair.server.take_request(&mut got);
     assert_eq!((got.target(), pair.server.protocol()), (&b"h:443"[..], &b""[..]));
+}
+
+/// RFC 8441 section 4: one protocol, in the form that Upgrade has for it (RFC 9110 section 7.8).
+#[test]
+fn an_extended_connect_names_one_protocol() {
+    let asked = request(b"CONNECT", b"/", &[("host", "h")]);
+    for protocol in ["", "h2 c", "websocket, h2c", "h2c;q=1", "\"h2c\"", "tcp/"] {
+        let mut pair = Pair::new();
+        let id = pair.client.send_request(&asked, b"https", Some(protocol.as_bytes()), false).unwrap();
+        assert_eq!(pair.ask(), [Event::Malformed { id, malformed: Malformed::PseudoHeader }], "{protocol}");
+        assert_eq!(pair.answer(), [Event::Reset { id, code: Code::PROTOCOL_ERROR, by_peer: true }], "{protocol}");
+    }
 }
 
 #[test]
