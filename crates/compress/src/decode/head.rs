@@ -59,9 +59,9 @@ pub fn apply(response: &mut Response, ask: &Ask, decision: &Decision, mode: Etag
             }
             add_vary(&mut response.fields);
         }
-        Decision::Pass(Reason::Accepted | Reason::RequestNoTransform) => add_vary(&mut response.fields),
-        Decision::Pass(Reason::Partial) => {
-            if !has_strong_tag(&response.fields) {
+        Decision::Pass(reason @ (Reason::Accepted | Reason::RequestNoTransform | Reason::Partial | Reason::BufferLimit)) => {
+            let joins = *reason == Reason::Partial || ask.recodes && response.status == 206;
+            if joins && !has_strong_tag(&response.fields) {
                 response.fields.remove(b"Last-Modified");
             }
             add_vary(&mut response.fields);
@@ -108,21 +108,28 @@ fn has_strong_tag(fields: &Fields) -> bool {
     fields.first(Known::Etag).and_then(Tag::parse).is_some_and(|tag| !tag.weak)
 }
 
-/// A 304: the client may have stored a decoded response.
+/// A 304: the client may have stored a decoded response. Where the 200 is not known, it is taken for one that is coded: RFC 9110
+/// section 15.4.5 wants its Vary.
 fn renew(fields: &mut Fields, ask: &Ask, mode: EtagMode) {
     if !ask.method.reads() {
         return;
     }
+    let sent = match ask.about_whole {
+        Some(Decision::Decode(plan)) => Some(plan.kept.into()),
+        _ => None,
+    };
     let asked = ask.if_none_match.as_deref().unwrap_or_default();
-    let held = tag_of(fields).and_then(|(i, value)| Some((i, held_tag(&value, asked, None, mode, |form| ask.takes(form.coding))?)));
-    let holds_ours = held.is_some();
+    let held = tag_of(fields).and_then(|(i, value)| Some((i, held_tag(&value, asked, sent, mode, |form| ask.takes(form.coding))?)));
     if let Some((i, tag)) = held {
         fields.replace(i, &tag);
         fields.remove_known(Known::AcceptRanges);
         fields.remove_known(Known::ContentLength);
         drop_digests(fields);
     }
-    if holds_ours || fields.has(Known::Vary) {
+    let varies = ask.about_whole.is_none_or(|decision| {
+        matches!(decision, Decision::Decode(_) | Decision::Pass(Reason::Accepted | Reason::RequestNoTransform))
+    });
+    if varies {
         add_vary(fields);
     }
 }

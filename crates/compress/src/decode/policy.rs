@@ -53,8 +53,12 @@ pub struct Ask {
     no_transform: bool,
     /// Whether it asks for a part to join with bytes that its client may have got decoded.
     pub(crate) joins: bool,
+    /// Whether responses that the client takes are coded again, if compression codes them better.
+    pub(super) recodes: bool,
     /// If-None-Match as the client sent it.
     pub(super) if_none_match: Option<Box<[u8]>>,
+    /// The decision about the response to GET; `None` where that response is not known.
+    pub(super) about_whole: Option<Decision>,
 }
 
 /// Reads a request before it is edited for the server, when frontend and backend are known; `None` where no response is
@@ -73,6 +77,8 @@ pub fn ask(request: &Request, settings: &Effective<'_>) -> Option<Box<Ask>> {
         admission,
         method,
         no_transform: forbids_transform(fields),
+        recodes: settings.responses() == Responses::Recode,
+        about_whole: None,
         if_none_match: (!tags.is_empty()).then(|| tags.join(&b", "[..]).into()),
     }))
 }
@@ -81,6 +87,16 @@ impl Ask {
     /// Whether the client can use the rest in that coding.
     pub(crate) fn takes(&self, coding: Coding) -> bool {
         coding.is_identity() || self.admission.admits(coding)
+    }
+
+    /// Whether it asks for a part to join with bytes that its client may have got decoded.
+    pub fn joins(&self) -> bool {
+        self.joins
+    }
+
+    /// Records what becomes of the response to GET, which is here already: for the fields of its 304.
+    pub fn know(&mut self, whole: &Response) {
+        self.about_whole = Some(decide(self, whole, false));
     }
 
     /// Whether a response may be decoded at all.
@@ -119,6 +135,24 @@ pub fn decide(ask: &Ask, response: &Response, memory_full: bool) -> Decision {
         Ok(plan) => Decision::Decode(plan),
         Err(reason) => Decision::Pass(reason),
     }
+}
+
+/// Whether a 206 that is coded is a part of a response that is decoded and coded again for some clients. They may join it with
+/// what they hold.
+pub fn is_part_of_recoded(
+    ask: &Ask,
+    offer: &crate::Offer,
+    response: &Response,
+    compression: &crate::Effective<'_>,
+    allowed: impl FnOnce() -> bool,
+) -> bool {
+    let can_undo = || Members::read(&response.fields).and_then(|members| members.undo(0)).is_ok();
+    if !ask.recodes || !ask.allows() || !can_undo() {
+        return false;
+    }
+    let mut plain = response.clone();
+    plain.fields.remove_known(Known::ContentEncoding);
+    crate::policy::decide(offer, &plain, &crate::Load::IDLE, compression, allowed).varies
 }
 
 /// Judges a request's body; `None` where none is decoded.

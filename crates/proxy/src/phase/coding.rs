@@ -25,8 +25,11 @@ pub fn body(fields: &Fields) -> Body {
 }
 
 /// Whether the stream's 206 may be a part of a representation that is coded here for some clients, or decoded for this
-/// client.
+/// client. A 416 may be about a coded length, which the client's decoded bytes are beyond.
 pub fn is_part_of_ours(stream: &Stream, reply: &Reply<'_>) -> bool {
+    if stream.response.status == 416 {
+        return reply.ask.is_some_and(|ask| ask.joins());
+    }
     let session = &stream.facts.session;
     let backend = stream.facts.backend();
     let is_decoded = reply.ask.is_some_and(|ask| decode::policy::decide(ask, &stream.response, false) == decode::Decision::Refuse);
@@ -34,7 +37,9 @@ pub fn is_part_of_ours(stream: &Stream, reply: &Reply<'_>) -> bool {
         || reply.offer.is_some_and(|offer| {
             let settings = prepare::compression(session.frontend(), backend, &session.worker.plan.process.compression);
             let allowed = || allows_response(stream);
-            policy::decide(offer, &stream.response, &Load::IDLE, &settings, allowed).varies
+            let response = &stream.response;
+            policy::decide(offer, response, &Load::IDLE, &settings, allowed).varies
+                || reply.ask.is_some_and(|ask| decode::policy::is_part_of_recoded(ask, offer, response, &settings, allowed))
         })
 }
 

@@ -367,7 +367,7 @@ async fn head(
             return Err(Failure { abort: failure, kind: FailureKind::Status(status) });
         }
     }
-    if status == 206 && reply.joins && coding::is_part_of_ours(stream, reply) {
+    if matches!(status, 206 | 416) && reply.joins && coding::is_part_of_ours(stream, reply) {
         stream.has_response = false;
         let failure = Abort::new(Who::Server, Phase::Headers, Cause::Refused);
         return Err(Failure { abort: failure, kind: FailureKind::Part });

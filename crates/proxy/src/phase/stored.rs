@@ -27,14 +27,14 @@ pub async fn answer(client: &mut Client<'_>, stream: &mut Stream, hit: Hit) -> R
     stream.facts.abort = Some(Abort::new(Who::Local, Phase::Request, Cause::Denied));
 
     let decoded = prepare::decompression(frontend, backend);
-    let ask = decode::policy::ask(&stream.request, &decoded);
+    let mut ask = decode::policy::ask(&stream.request, &decoded);
     let settings = prepare::compression(frontend, backend, &worker.plan.process.compression);
     let link = stream.facts.client_link();
     let mut offer =
         settings.is_configured().then(|| policy::offer(&stream.request, stream.facts.asked.as_deref(), link, &settings));
     // A tag of ours that the client holds is the server's for the stored response, which is whole.
     range::guard(&mut stream.request, offer.as_ref(), ask.as_deref(), settings.etag());
-    let body = load(stream, &hit, offer.as_mut(), &settings)?;
+    let body = load(stream, &hit, (offer.as_mut(), ask.as_deref_mut()), &settings)?;
     let mode = prepare::connection_mode(frontend, backend);
     let affinity = Affinity::none(CookieFound::Off);
     let sending = Sending::new(stream, true);
@@ -62,7 +62,12 @@ pub async fn answer(client: &mut Client<'_>, stream: &mut Stream, hit: Hit) -> R
 }
 
 /// Makes the stored head the stream's response; gives the body that is to be sent. `offer` and `settings` are those of compression.
-fn load(stream: &mut Stream, hit: &Hit, offer: Option<&mut Offer>, settings: &Effective<'_>) -> Result<Option<Held>, Abort> {
+fn load(
+    stream: &mut Stream,
+    hit: &Hit,
+    (offer, ask): (Option<&mut Offer>, Option<&mut decode::Ask>),
+    settings: &Effective<'_>,
+) -> Result<Option<Held>, Abort> {
     let entry = &hit.entry;
     let response = &mut stream.response;
     // It was written by us.
@@ -76,6 +81,9 @@ fn load(stream: &mut Stream, hit: &Hit, offer: Option<&mut Offer>, settings: &Ef
             let allowed = || coding::allows_response(stream);
             let verdict = policy::decide(offer, &stream.response, &Load::IDLE, settings, allowed);
             offer.know(&verdict);
+        }
+        if let Some(ask) = ask {
+            ask.know(&stream.response);
         }
         let response = &mut stream.response;
         cache::not_modified(response);

@@ -323,6 +323,62 @@ fn decoded_and_coded_again() {
     terse.end();
 }
 
+/// A client that goes on where it was cut off, or by a date, never joins a part of the server's coded body with what it was sent: not where
+/// that was coded again, and not beyond the end of the coded body, where the server says 416.
+#[test]
+fn no_part_of_a_coded_body_is_joined() {
+    let body = page(50_000);
+    let coded = gzip(&body);
+    let there = coded.clone();
+    let server = Server::answering(move |request| {
+        let fields =
+            "Content-Type: text/html\r\nContent-Encoding: gzip\r\nETag: \"x\"\r\nLast-Modified: Wed, 01 Jan 2025 00:00:00 GMT\r\n";
+        let from = request.field("range").and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse::<usize>().ok());
+        match from {
+            None => with_length(fields, &there),
+            Some(from) if from >= there.len() => {
+                let head = format!("Content-Range: bytes */{}\r\nContent-Length: 0", there.len());
+                format!("HTTP/1.1 416 Range Not Satisfiable\r\n{head}\r\n\r\n").into_bytes()
+            }
+            Some(from) => {
+                let range = format!("Content-Range: bytes {from}-{}/{}", there.len() - 1, there.len());
+                let head = format!("HTTP/1.1 206 Partial Content\r\n{fields}{range}\r\nContent-Length: {}", there.len() - from);
+                [head.as_bytes(), b"\r\n\r\n", &there[from..]].concat()
+            }
+        }
+    });
+    let date = ("If-Range", "Wed, 01 Jan 2025 00:00:00 GMT");
+    for (lines, accepted, held) in [
+        ("decompression response on", None, body.len()),
+        ("decompression response on", Some("br"), body.len()),
+        ("decompression response recode\n compression algo br", Some("gzip, br"), 5000),
+        ("decompression response recode\n compression algo br gzip", Some("gzip;q=0.5, br"), 5000),
+    ] {
+        let terse = listen(&format!("{lines}\n server one {}", server.address()));
+        let mut client = terse.client();
+        let accepts: Vec<_> = accepted.map(|value| ("Accept-Encoding", value)).into_iter().collect();
+        let first = client.get("/", &accepts);
+        let coding = first.field("content-encoding").map(str::to_owned);
+        assert_eq!(coding.as_deref(), (lines.contains("recode")).then_some("br"), "{lines}");
+        for from in [1, coded.len() / 2, coded.len() + 1, held - 1] {
+            let range = format!("bytes={from}-");
+            for condition in [None, Some(date)] {
+                let fields: Vec<_> = accepts.iter().copied().chain([("Range", range.as_str())]).chain(condition).collect();
+                let whole = client.get("/", &fields);
+                assert_eq!((whole.status, whole.field("content-encoding")), (200, coding.as_deref()), "{lines} {fields:?}");
+                assert!(whole.body == first.body, "{lines} {fields:?}");
+            }
+        }
+        // Who names the server's own tag holds the server's own bytes.
+        let range = ("Range", "bytes=9-");
+        let fields: Vec<_> = accepts.iter().copied().chain([range, ("If-Range", "\"x\"")]).collect();
+        let part = client.get("/", &fields);
+        assert_eq!((part.status, part.field("etag")), (206, Some("\"x\"")), "{lines}");
+        drop(client);
+        terse.end();
+    }
+}
+
 #[test]
 fn servers_are_asked_for_what_the_configuration_takes() {
     let body = page(5000);
