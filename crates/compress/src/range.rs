@@ -17,6 +17,8 @@
 //! **If-Match** (13.1.1), and both with methods that change the resource: the mark comes off. The client's copy was made of
 //! the representation that the tag names, so no update is lost.
 //!
+//! **If** of WebDAV (RFC 4918 section 10.4) names tags in brackets, beside tokens of locks: there the mark comes off, too.
+//!
 //! **Range with a tag of ours**, in If-Range or If-Match: the client holds bytes of ours, to which no part of the server's belongs. The range
 //! goes, and the whole comes, which a server may always send (14.2).
 //!
@@ -81,6 +83,9 @@ pub fn guard(request: &mut Request, offer: Option<&Offer>, ask: Option<&Ask>, mo
         }
         Method::Get | Method::Head => restore(fields, Known::IfNoneMatch, weak, takes),
         Method::Connect | Method::Other => restore(fields, Known::IfNoneMatch, weak, |_| true),
+    }
+    if method == Method::Other {
+        restore_bracketed(fields);
     }
     if holds || (joins && request.body != BodyLength::None) {
         whole(request);
@@ -190,6 +195,40 @@ fn restore(fields: &mut Fields, field: Known, weak: WeakTags, usable: impl Fn(Fo
         }
         fields.set(field.name().as_bytes(), &value);
     }
+}
+
+/// Takes the marks off tags in brackets, in WebDAV's If. What stands in `<` and `>` is an address, and stays.
+fn restore_bracketed(fields: &mut Fields) {
+    const NAME: &[u8] = b"If";
+    for i in fields.positions(NAME).collect::<Vec<_>>() {
+        let Some((_, value)) = fields.at(i) else { continue };
+        if let Some(value) = unmark_bracketed(value) {
+            fields.replace(i, &value);
+        }
+    }
+}
+
+/// The value without marks; none where it has none.
+fn unmark_bracketed(value: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(value.len());
+    let (mut edited, mut rest) = (false, value);
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        out.push(byte);
+        if byte == b'<' {
+            let end = memchr::memchr(b'>', rest)? + 1;
+            out.extend_from_slice(&rest[..end]);
+            rest = &rest[end..];
+        } else if byte == b'['
+            && let Some(end) = memchr::memmem::find(rest, b"\"]").map(|at| at + 1)
+            && let Some(mark) = Tag::parse(&rest[..end]).and_then(|tag| tag.marked())
+        {
+            mark.server.write(&mut out);
+            edited = true;
+            rest = &rest[end..];
+        }
+    }
+    edited.then_some(out)
 }
 
 #[cfg(test)]

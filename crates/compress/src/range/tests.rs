@@ -137,6 +137,25 @@ fn what_guards_a_change_finds_the_servers_tag() {
     assert_eq!(guarded(&Setup::new(GZIP), "PUT /\nIf-Unmodified-Since: x").0, "If-Unmodified-Since: x");
 }
 
+/// RFC 4918 section 10.4: `If` guards a change by tags in brackets.
+#[test]
+fn what_webdav_guards_a_change_by_finds_the_servers_tag() {
+    let setup = Setup::new(GZIP);
+    for (sent, expected) in [
+        ("([W/\"x;terse=gzip\"])", "([\"x\"])"),
+        ("(<urn:uuid:1> [W/\"x;terse=w-gzip\"]) (Not [W/\"y;terse=gzip\"])", "(<urn:uuid:1> [W/\"x\"]) (Not [\"y\"])"),
+        ("</a[> ([\"x;terse=gzip\"])", "</a[> ([\"x\"])"),
+        ("</[\"x;terse=gzip\"]> ([\"x\"])", "</[\"x;terse=gzip\"]> ([\"x\"])"),
+        ("([W/\"x\"] [\"x-gzip\"])", "([W/\"x\"] [\"x-gzip\"])"),
+        ("([\"x;terse=gzip\"", "([\"x;terse=gzip\""),
+        ("<a ([\"x;terse=gzip\"])", "<a ([\"x;terse=gzip\"])"),
+    ] {
+        for method in ["PUT", "LOCK", "MOVE"] {
+            assert_eq!(guarded(&setup, &format!("{method} /\nIf: {sent}")).0, format!("If: {expected}"), "{method} {sent}");
+        }
+    }
+}
+
 #[test]
 fn weakened_tags_pass_from_those_who_take_every_coding() {
     let one = Setup::new(WEAKEN);

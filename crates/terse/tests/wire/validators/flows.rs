@@ -23,7 +23,8 @@ fn server() -> Server {
             "/weak" | "/still" => format!("W/\"{version}\""),
             _ => format!("\"{version}\""),
         };
-        if request.field("if-match").is_some_and(|held| held != tag) {
+        let bracketed = request.field("if").and_then(|list| list.strip_prefix("([")?.strip_suffix("])"));
+        if request.field("if-match").or(bracketed).is_some_and(|held| held != tag) {
             return format!("HTTP/1.1 412 Precondition Failed\r\nETag: {tag}\r\nContent-Length: 0\r\n\r\n").into_bytes();
         }
         if !matches!(request.method.as_str(), "GET" | "HEAD") {
@@ -124,6 +125,8 @@ fn no_update_is_lost_and_none_is_refused() {
                 let tag = made.field("etag").unwrap().to_owned();
                 assert!(!tag.contains("terse") && tag.starts_with("W/") == (path == "/weak"), "{tag}");
                 assert_eq!(ask(&mut client, method, path, &[gzip, ("If-Match", &tag)]).status, 201);
+                let held = client.get(path, &[gzip]).field("etag").unwrap().to_owned();
+                assert_eq!(ask(&mut client, method, path, &[gzip, ("If", &format!("([{held}])"))]).status, 201, "WebDAV's form");
                 assert_eq!(ask(&mut client, method, path, &[gzip, ("If-Match", &held)]).status, 412, "it has changed");
             }
         }
