@@ -8,7 +8,7 @@ use crate::run::{Callable, Ended, may_wait};
 use crate::speak::say;
 use crate::state::Home;
 use crate::vars;
-use mlua::{Function, Lua, MultiValue, Table, Value, Variadic};
+use mlua::{FromLua, Function, Lua, MultiValue, Table, Value, Variadic};
 use std::collections::HashMap;
 use std::sync::PoisonError;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -63,6 +63,8 @@ pub(crate) fn install(lua: &Lua, home: &Home, thread: usize) -> mlua::Result<()>
     let here = home.clone();
     core.set("get_info", lua.create_function(move |lua, ()| info(lua, &here))?)?;
     vars::of_process(lua, home, &core)?;
+    // A worker serves its tasks in turn: there is nothing to change.
+    core.set("set_nice", lua.create_function(|_, _: i64| Ok(()))?)?;
     for (name, reason) in ABSENT {
         core.set(*name, absent(lua, format!("core.{name}"), reason)?)?;
     }
@@ -74,8 +76,16 @@ pub(crate) fn install(lua: &Lua, home: &Home, thread: usize) -> mlua::Result<()>
     }
     lua.globals().set("core", core)?;
     lua.load(PRELUDE).set_name("=[core]").exec()?;
-    let reason = "an action that waits calls core.sleep, core.wait or core.yield";
-    lua.globals().get::<Table>("act")?.set("wake_time", absent(lua, "act.wake_time".into(), reason)?)
+    // `act.wake_time(1)`, or `act:wake_time(1)`.
+    let wake = |lua: &Lua, (first, second): (Value, Option<i64>)| {
+        let milliseconds = match (first, second) {
+            (Value::Table(_), Some(milliseconds)) => milliseconds,
+            (first, _) => i64::from_lua(first, lua)?,
+        };
+        vars::wake_in(Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0)));
+        Ok(())
+    };
+    lua.globals().get::<Table>("act")?.set("wake_time", lua.create_function(wake)?)
 }
 
 /// Functions of HAProxy's that terse does not have, with the reasons.
@@ -83,7 +93,6 @@ const ABSENT: &[(&str, &str)] = &[
     ("event_sub", "events are not handed to scripts"),
     ("register_cli", "commands of the stats socket are those of terse alone"),
     ("register_filter", "filters cannot be written in Lua"),
-    ("set_nice", "tasks have no priorities"),
     ("use_native_mailers_config", "there are no 'mailers' sections"),
 ];
 

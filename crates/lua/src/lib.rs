@@ -26,6 +26,7 @@
 mod action;
 mod applet;
 mod burst;
+mod channel;
 mod client;
 mod core;
 mod functions;

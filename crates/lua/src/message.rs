@@ -1,27 +1,26 @@
 //! The classes `Channel` (`txn.req`, `txn.res`) and `HTTPMessage` (`txn.http_req`, `txn.http_res`).
 //!
-//! They are Lua's own (`prelude/message.lua`): their data comes from fetches and from the class `HTTP`. Bytes are read and
+//! The second is Lua's own (`prelude/message.lua`): its data comes from fetches and from the class `HTTP`. Bodies are read and
 //! not changed: only filters could, and those are not written in Lua.
 
+use crate::channel;
 use crate::http;
 use crate::lent;
 use mlua::{Lua, Table};
 use terse_message::Version;
-use terse_proxy::settings::Mode;
+use terse_proxy::inspection::Side;
 
 /// Gives the objects to the class `TXN`.
 pub(crate) fn install(lua: &Lua, txn: &Table) -> mlua::Result<()> {
-    let is_http = lua.create_function(|_, ()| Ok(lent::see_facts(|facts| facts.frontend().mode == Mode::Http).unwrap_or(false)))?;
+    let class = lua.create_table()?;
+    channel::install(lua, &class)?;
     let line = lua.create_function(|lua, is_response: bool| start_line(lua, is_response))?;
     let part = lua.create_function(part)?;
-    let first_line = lua.create_function(|lua, text: Option<mlua::String>| {
-        let Some(text) = text else { return Ok(None) };
-        let bytes = text.as_bytes();
-        let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
-        lua.create_string(&bytes[..end]).map(Some)
-    })?;
+    let side = |is_response: bool| if is_response { Side::Response } else { Side::Request };
+    let body = lua.create_function(move |_, is_response: bool| Ok(channel::body_at_hand(side(is_response))))?;
+    let exact = lua.create_function(move |_, is_response: bool| Ok(channel::exact_length(side(is_response))))?;
     let fetches: Table = lua.named_registry_value("f")?;
-    let given = (txn, http::object(lua)?, fetches, is_http, line, part, first_line);
+    let given = (txn, http::object(lua)?, fetches, class, line, part, body, exact);
     lua.load(include_str!("prelude/message.lua")).set_name("=[message]").call(given)
 }
 

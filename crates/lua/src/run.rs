@@ -96,6 +96,11 @@ impl Run {
         }
     }
 
+    /// The time that it has computed.
+    pub(crate) fn spent(&self) -> Duration {
+        self.spent
+    }
+
     /// Drives it to its end where the caller cannot wait.
     pub(crate) fn at_once(mut self) -> Result<MultiValue, Failure> {
         match self.poll(&mut Context::from_waker(Waker::noop())) {

@@ -8,6 +8,7 @@ use crate::state::Home;
 use crate::{http, message, samples, vars};
 use mlua::{Lua, Table, Value};
 use std::sync::Arc;
+use terse_message::status;
 use terse_proxy::facts::LogLevel;
 use terse_proxy::log::Level;
 use terse_proxy::reply::Answer;
@@ -61,7 +62,8 @@ pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
         })?;
         class.set(*name, set)?;
     }
-    class.set("reply", lua.load(REPLY).set_name("=[reply]").eval::<Value>()?)?;
+    let reason = lua.create_function(|_, code: i64| Ok(status::reason(u16::try_from(code).unwrap_or(0))))?;
+    class.set("reply", lua.load(REPLY).set_name("=[reply]").call::<Value>(reason)?)?;
     message::install(lua, &class)?;
     let meta = guard::hidden(lua)?;
     meta.set("__index", class)?;
@@ -82,11 +84,13 @@ const CHANGES: &[(&str, Change)] = &[
 
 /// The class `Reply`.
 const REPLY: &str = r#"
+local reason_of = ...
+local pairs, setmetatable, type = pairs, setmetatable, type
 local Reply = {}
 Reply.__index = Reply
 function Reply:set_status(status, reason)
   self.status = status
-  self.reason = reason
+  self.reason = reason or reason_of(status)
 end
 function Reply:add_header(name, value)
   local values = self.headers[name]
@@ -103,9 +107,18 @@ function Reply:set_body(body)
   self.body = body
 end
 return function(txn, given)
-  local reply = given or {}
-  reply.headers = reply.headers or {}
-  return setmetatable(reply, Reply)
+  local reply = setmetatable({ headers = {} }, Reply)
+  if type(given) ~= "table" then given = {} end
+  reply:set_status(type(given.status) == "number" and given.status or 200, type(given.reason) == "string" and given.reason or nil)
+  if type(given.body) == "string" then reply.body = given.body end
+  for name, values in pairs(type(given.headers) == "table" and given.headers or {}) do
+    if type(values) == "table" then
+      for _, value in pairs(values) do reply:add_header(name, value) end
+    elseif type(values) == "string" or type(values) == "number" then
+      reply:add_header(name, values)
+    end
+  end
+  return reply
 end
 "#;
 

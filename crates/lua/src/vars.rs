@@ -7,6 +7,7 @@ use mlua::{Lua, Table, Value};
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 use terse_proxy::facts::Facts;
 use terse_sample::Env;
 use terse_sample::vars::{VarNames, VarScope, VarSlot};
@@ -15,6 +16,8 @@ use terse_sample::vars::{VarNames, VarScope, VarSlot};
 #[derive(Default)]
 struct Notes {
     private: HashMap<usize, Value>,
+    /// `act:wake_time`: the time after which an action that yields is called again.
+    wake: Option<Duration>,
 }
 
 /// Names of variables that no line of the configuration holds, after those that it does. Their values lie with all others.
@@ -78,6 +81,16 @@ pub(crate) fn of_process(lua: &Lua, home: &Home, core: &Table) -> mlua::Result<(
         value.map_or(Ok(Value::Nil), |value| to_lua(value, booleans, lua))
     };
     core.set("get_var", lua.create_function(get)?)
+}
+
+/// Notes the time after which the stream's action is called again, if it yields.
+pub(crate) fn wake_in(time: Duration) {
+    lent::see_facts(|facts| with_notes(facts, |notes| notes.wake = Some(time)));
+}
+
+/// That time; the note is taken.
+pub(crate) fn take_wake(facts: &Facts) -> Option<Duration> {
+    with_notes(facts, |notes| notes.wake.take())
 }
 
 fn with_notes<R>(facts: &Facts, run: impl FnOnce(&mut Notes) -> R) -> R {

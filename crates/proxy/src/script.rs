@@ -154,6 +154,11 @@ pub(crate) async fn beside<T>(stream: &mut Stream, mut future: Pin<&mut impl Fut
 /// Drives an action that waits to its end.
 pub(crate) async fn to_its_end(stream: &mut Stream, mut play: Box<dyn Play>) -> Flow {
     let flow = poll_fn(|cx| play.poll(stream, cx)).await;
+    ended(stream, flow)
+}
+
+/// Notes the rule whose program has ended with more than [`Flow::Next`].
+pub(crate) fn ended(stream: &mut Stream, flow: Flow) -> Flow {
     if !matches!(flow, Flow::Next) {
         stream.facts.last_rule = stream.facts.waiting_rule.take();
     }

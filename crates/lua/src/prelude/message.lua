@@ -1,51 +1,8 @@
--- Channels and messages: one object for each side, since what they speak of is the stream at hand.
-local txn, http, fetches, is_http, start_line, part, first_line = ...
-local error, pairs, setmetatable = error, pairs, setmetatable
+-- Channels (their functions are Rust's) and messages: one object for each side, since what they speak of is the stream at hand.
+local txn, http, fetches, Channel, start_line, part, body_at_hand, exact_length = ...
+local error, pairs, setmetatable, tostring, type = error, pairs, setmetatable, tostring, type
 
-local function absent(class, names)
-  for _, name in pairs(names) do
-    class[name] = function()
-      error(class.class .. "." .. name .. " is not available in terse: only filters change bytes, and those are not written in Lua", 2)
-    end
-  end
-end
-
-local Channel = { class = "Channel" }
-local function bytes(channel)
-  if is_http() then error("the bytes of a channel are not a script's in mode http", 3) end
-  if channel.is_response then return fetches:res_payload(0, 0) end
-  return fetches:req_payload(0, 0)
-end
-function Channel:data(offset, length)
-  return part(bytes(self), offset, length)
-end
-function Channel:dup()
-  return bytes(self)
-end
-function Channel:line(offset, length)
-  return first_line(part(bytes(self), offset, length))
-end
-function Channel:input()
-  if is_http() then return 0 end
-  return #(bytes(self) or "")
-end
-Channel.get_in_len = Channel.input
-function Channel:output()
-  return 0
-end
-Channel.get_out_len = Channel.output
-function Channel:is_resp()
-  return self.is_response
-end
-function Channel:is_full()
-  return false
-end
-function Channel:may_recv()
-  return true
-end
-absent(Channel, { "append", "forward", "get", "getline", "insert", "prepend", "remove", "send", "set" })
-
-local HTTPMessage = { class = "HTTPMessage" }
+local HTTPMessage = {}
 local function side(message, name)
   return http[(message.is_response and "res_" or "req_") .. name]
 end
@@ -74,13 +31,41 @@ function HTTPMessage:body(offset, length)
   if self.is_response then return part(fetches:res_body(), offset, length) end
   return part(fetches:req_body(), offset, length)
 end
-absent(HTTPMessage, {
-  "append", "eom", "forward", "input", "insert", "is_full", "may_recv", "output", "prepend", "remove", "send", "set", "set_body_len",
-  "set_eom", "unset_eom",
-})
+-- Of a body an action sees what has come. All of it goes on as it is, so that its length stays.
+function HTTPMessage:eom()
+  return (body_at_hand(self.is_response))
+end
+function HTTPMessage:may_recv()
+  return not self:eom()
+end
+function HTTPMessage:is_full()
+  return false
+end
+function HTTPMessage:input()
+  local _, bytes = body_at_hand(self.is_response)
+  return bytes
+end
+function HTTPMessage:output()
+  return 0
+end
+function HTTPMessage:set_body_len(length)
+  if length ~= "chunked" and (type(length) ~= "number" or length < 0) then
+    error("HTTPMessage.set_body_len expects a number that is not negative, or 'chunked'", 2)
+  end
+  -- Frames follow from the message, whatever its lines say.
+  if length ~= "chunked" and length ~= exact_length(self.is_response) then
+    error("HTTPMessage.set_body_len(" .. tostring(length) .. ") is not the length of the body, and only filters change bodies", 2)
+  end
+  return true
+end
+for _, name in pairs({ "append", "forward", "insert", "prepend", "remove", "send", "set", "set_eom", "unset_eom" }) do
+  HTTPMessage[name] = function()
+    error("HTTPMessage." .. name .. " is not available in terse: only filters change bodies, and those are not written in Lua", 2)
+  end
+end
 
 local channel, message = { __index = Channel, __metatable = false }, { __index = HTTPMessage, __metatable = false }
 txn.req = setmetatable({ is_response = false }, channel)
 txn.res = setmetatable({ is_response = true }, channel)
-txn.http_req = setmetatable({ is_response = false }, message)
-txn.http_res = setmetatable({ is_response = true }, message)
+txn.http_req = setmetatable({ is_response = false, channel = txn.req }, message)
+txn.http_res = setmetatable({ is_response = true, channel = txn.res }, message)

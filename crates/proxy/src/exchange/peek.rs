@@ -3,6 +3,7 @@
 use super::framing::Framing;
 use crate::io::Buffer;
 use std::cell::OnceCell;
+use std::ops::Range;
 use terse_http::h1::{self, ChunkDecoder, Parsed, Step};
 use terse_message::{BodyLength, Malformed, Request};
 
@@ -10,6 +11,8 @@ use terse_message::{BodyLength, Malformed, Request};
 #[derive(Default)]
 pub struct Peek {
     buffer: Buffer,
+    /// The number of bytes at the front that are to go on already.
+    gone: usize,
     /// The chunks that the bytes are in, and the number of bytes that are left of the first chunk; `None` where the bytes are
     /// the data.
     chunks: Option<(ChunkDecoder, usize)>,
@@ -42,7 +45,7 @@ impl Peek {
             Framing::Chunked(chunks) => Some((chunks.decoder.clone(), chunks.found)),
             _ => None,
         };
-        Peek { buffer: std::mem::take(buffer), chunks, joined: OnceCell::new() }
+        Peek { buffer: std::mem::take(buffer), gone: 0, chunks, joined: OnceCell::new() }
     }
 
     /// The buffer, to be put back.
@@ -52,7 +55,35 @@ impl Peek {
 
     /// The bytes, frames included.
     pub fn bytes(&self) -> &[u8] {
-        self.buffer.filled()
+        self.buffer.filled().get(self.gone..).unwrap_or_default()
+    }
+
+    /// The number of bytes before them that are to go on already.
+    pub fn gone(&self) -> usize {
+        self.gone
+    }
+
+    /// Lets bytes at the front go on: no rule sees them any more. Returns the number of all that do.
+    pub fn let_go(&mut self, bytes: usize) -> usize {
+        self.gone = self.gone.saturating_add(bytes).min(self.buffer.filled().len());
+        self.gone
+    }
+
+    /// Replaces `range` of [`Peek::bytes`]. False where the result does not fit into the buffer, or the range is none of its;
+    /// then nothing has changed.
+    pub fn replace(&mut self, range: Range<usize>, by: &[u8]) -> bool {
+        let Some(rest) = self.bytes().get(range.start..range.end) else { return false };
+        let all = self.buffer.filled();
+        if all.len() - rest.len() + by.len() > self.buffer.size() {
+            return false;
+        }
+        let (head, tail) = (&all[..self.gone + range.start], &all[self.gone + range.end..]);
+        let (edited, before) = ([head, by, tail].concat(), all.len());
+        self.buffer.consume(before);
+        self.buffer.room()[..edited.len()].copy_from_slice(&edited);
+        self.buffer.advance(edited.len());
+        self.joined.take();
+        true
     }
 
     /// Whether no more can come: the buffer is full.
@@ -119,6 +150,24 @@ impl Lend for Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_are_replaced_as_far_as_there_is_room() {
+        let pool = crate::io::Pool::new(8, std::sync::Arc::new(terse_compress::Limit::new(1024)));
+        let mut buffer = pool.take().unwrap();
+        buffer.room()[..5].copy_from_slice(b"abcde");
+        buffer.advance(5);
+        let mut peek = buffer.lend();
+        assert_eq!((peek.let_go(1), peek.bytes()), (1, &b"bcde"[..]));
+        assert!(peek.replace(1..3, b"XYZ") && peek.bytes() == b"bXYZe");
+        assert!(!peek.replace(0..0, b"1234") && !peek.replace(5..6, b""), "neither of these");
+        assert!(peek.replace(5..5, b"12") && peek.bytes() == b"bXYZe12");
+        assert_eq!((peek.let_go(99), peek.bytes()), (8, &b""[..]));
+        buffer.restore(peek);
+        assert_eq!(buffer.filled(), b"abXYZe12", "they go on from where they are");
+        let mut none = Buffer::default().lend();
+        assert!(!none.replace(0..0, b"x"), "a buffer without memory has no room");
+    }
 
     #[test]
     fn chunks_are_joined_from_where_their_decoder_stands() {

@@ -15,15 +15,17 @@
 //! of the bytes, a variable for example, may be there now. After an action that waits (`track-sc0`, `capture`) the evaluation
 //! goes on at that action, and after the lookup of a name likewise.
 
-use crate::exchange::{Client, Receiver};
-use crate::inspection::{BYTES, Side, lend};
+use crate::exchange::{Client, Lend, Receiver};
+use crate::inspection::{BYTES, Inspection, Side, lend};
 use crate::io::clock;
 use crate::rules::{self, Cursor, Flow, Wait};
-use crate::script::{self, Applet};
+use crate::script::{self, Applet, Play};
 use crate::settings::{Mode, TcpRules};
 use crate::stream::Stream;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::io;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 use terse_message::Version;
 use terse_sample::Needs;
@@ -59,7 +61,24 @@ pub async fn request(client: &mut Client<'_>, stream: &mut Stream, tcp: &TcpRule
             }
             rules::run_from(&tcp.content, &mut at, stream)
         });
-        match played(stream, flow, &mut delay).await {
+        let flow = match flow {
+            Flow::Play(play) => {
+                let more = async |client: &mut Client<'_>, stream: &mut Stream, delay: &mut Delay, wants: Option<Duration>| {
+                    reply(client, stream).await?;
+                    if let Some(limit) = wants {
+                        let wait = delay.wait(client.more_patiently(&session.worker.pools));
+                        let _ = tokio::time::timeout(limit, wait).await;
+                    }
+                    Ok(())
+                };
+                Box::pin(performed(client, stream, Side::Request, play, &mut delay, more)).await
+            }
+            flow => waited(stream, flow, &mut delay).await,
+        };
+        if reply(client, stream).await.is_err() {
+            return Decision::Drop;
+        }
+        match flow {
             Flow::Next if !at.is_behind(&tcp.content) => continue,
             Flow::More => delay.wait(client.more_patiently(&session.worker.pools)).await,
             flow => return decision(flow),
@@ -73,7 +92,19 @@ pub async fn response(down: &mut Receiver<'_>, stream: &mut Stream, tcp: &TcpRul
     loop {
         let flow =
             lend(down, stream, Side::Response, delay.is_running(), |stream| rules::run_from(&tcp.server_content, &mut at, stream));
-        match played(stream, flow, &mut delay).await {
+        let flow = match flow {
+            Flow::Play(play) => {
+                let more = async |down: &mut Receiver<'_>, _: &mut Stream, delay: &mut Delay, wants: Option<Duration>| {
+                    if let Some(limit) = wants {
+                        let _ = tokio::time::timeout(limit, delay.wait(down.more_ahead())).await;
+                    }
+                    Ok(())
+                };
+                Box::pin(performed(down, stream, Side::Response, play, &mut delay, more)).await
+            }
+            flow => waited(stream, flow, &mut delay).await,
+        };
+        match flow {
             Flow::Next if !at.is_behind(&tcp.server_content) => continue,
             Flow::More => delay.wait(down.more_ahead()).await,
             flow => return decision(flow),
@@ -81,16 +112,57 @@ pub async fn response(down: &mut Receiver<'_>, stream: &mut Stream, tcp: &TcpRul
     }
 }
 
-/// The flow that a program ends with which a rule has called, or a wait for a name, which the delay ends; any other flow is itself.
-async fn played(stream: &mut Stream, flow: Flow, delay: &mut Delay) -> Flow {
+/// A wait for a name, which the delay ends; any other flow is itself.
+async fn waited(stream: &mut Stream, flow: Flow, delay: &mut Delay) -> Flow {
     match flow {
         Flow::Wait(Wait::Name(wait)) => {
             delay.limit(Box::pin(wait.run(stream))).await;
             Flow::Next
         }
-        Flow::Play(play) => Box::pin(script::to_its_end(stream, play)).await,
         flow => flow,
     }
+}
+
+/// Drives a program that a rule has called to its end: it sees the bytes that have come, and waits for `more` of them as
+/// rules do. Returns the flow that it ends with.
+async fn performed<F: Lend>(
+    from: &mut F,
+    stream: &mut Stream,
+    side: Side,
+    mut play: Box<dyn Play>,
+    delay: &mut Delay,
+    mut more: impl AsyncFnMut(&mut F, &mut Stream, &mut Delay, Option<Duration>) -> io::Result<()>,
+) -> Flow {
+    loop {
+        let open = delay.is_running();
+        let polled = poll_fn(|cx| {
+            let polled = lend(from, stream, side, open, |stream| play.poll(stream, cx));
+            let inspection = stream.facts.inspection.as_deref_mut();
+            let (wants, has_reply) = inspection.map_or((None, false), |all| (all.take_wanted(), all.has_reply()));
+            match polled {
+                Poll::Ready(flow) => Poll::Ready(Ok(flow)),
+                Poll::Pending if wants.is_some() || has_reply => Poll::Ready(Err(wants)),
+                Poll::Pending => Poll::Pending,
+            }
+        });
+        match polled.await {
+            Ok(flow) => return script::ended(stream, flow),
+            Err(wants) if more(from, stream, delay, wants).await.is_err() => return Flow::Drop,
+            Err(_) => {}
+        }
+    }
+}
+
+/// Sends the client what a program has for it.
+async fn reply(client: &mut Client<'_>, stream: &mut Stream) -> io::Result<()> {
+    let bytes = stream.facts.inspection.as_deref_mut().map(Inspection::take_reply).unwrap_or_default();
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let figures = stream.facts.figures.clone();
+    let mut sender = client.sender(&figures, stream.facts.timeouts().client);
+    sender.send(&bytes).await?;
+    sender.flush().await
 }
 
 /// The decision that a flow means.

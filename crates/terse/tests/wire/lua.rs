@@ -231,7 +231,6 @@ fn scripts_that_are_wrong_are_problems_of_the_file() {
         ("core.event_sub({'SERVER_UP'}, print)", "", "core.event_sub is not available in terse: events"),
         ("local x = filter.CONTINUE", "", "filter is not available in terse: filters cannot be written in Lua"),
         ("CertCache.set({})", "", "CertCache is not available in terse"),
-        ("act:wake_time(1)", "", "act.wake_time is not available in terse"),
         ("local x = core.backends['be']", "", "script.lua:1: the configuration is still being read"),
         ("core.set_map('x', 'a', 'b')", "", "the configuration is still being read"),
         ("Map.new('${dir}/none.map', Map._str)", "", "Map.new: "),

@@ -330,31 +330,6 @@ end, 0)
 }
 
 #[test]
-fn channels_show_bytes_that_have_come() {
-    let script = r#"
-core.register_action("look", { "tcp-req" }, function(txn)
-  txn:set_var("sess.seen", txn.req:data(0, 2) .. "|" .. txn.req:line() .. "|" .. txn.req:input() .. "|" .. tostring(txn.req:is_resp()))
-  local ok, reason = pcall(txn.req.append, txn.req, "x")
-  core.Info("seen " .. txn:get_var("sess.seen"):gsub("\n", "/") .. " " .. reason)
-end, 0)
-"#;
-    let server = Server::body("ok");
-    let lines = format!(
-        " mode tcp\n tcp-request inspect-delay 10s\n tcp-request content lua.look if {{ req.len ge 8 }}\n \
-         tcp-request content accept if {{ req.len ge 8 }}\n server s {}",
-        server.address()
-    );
-    let text = format!("global\n lua-load \"${{dir}}/s.lua\"\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n{lines}\n");
-    let terse = Terse::with(&text).file("s.lua", script).listen("web").start();
-    let mut client = terse.client();
-    client.send("ab\ncdefg");
-    let right = "seen ab|ab/|8|false ";
-    until("the action has looked", || terse.stderr().contains(right).then_some(()));
-    assert!(terse.stderr().contains("Channel.append is not available in terse"), "{}", terse.stderr());
-    terse.end();
-}
-
-#[test]
 fn all_of_it_is_there_without_lua_s_libraries() {
     let script = r#"
 core.register_init(function()

@@ -22,6 +22,7 @@ mod http2;
 mod logs;
 mod lua;
 mod lua_api;
+mod lua_channels;
 mod lua_scripts;
 mod members;
 mod names;
