@@ -11,10 +11,11 @@
 //!   Single: the connection closes after the answers to one line
 //! ```
 
-use crate::answer::{Message, Pieces, render};
+use crate::answer::{Answer, Message, Outcome, Pieces, render};
 use crate::command::{self, Call};
 use crate::commands::waiting::Waiting;
 use crate::context::Context;
+use crate::guests::Guest;
 use crate::help;
 use crate::manner::Manner;
 use crate::settings::{Level, SeverityForm, StatsSocket};
@@ -24,6 +25,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use terse_proxy::log::{Framing, Ring};
 use terse_tls::Secret;
+use tokio::net::UnixStream;
 use tokio::sync::watch;
 
 /// A client of a command socket.
@@ -59,6 +61,8 @@ pub(crate) struct Client {
     pub(crate) payload: Option<Secret>,
     /// Pieces that are written before the answer.
     pub(crate) pieces: Option<Pieces>,
+    /// Answer of a command of another part of the program, which comes out of this socket.
+    pub(crate) guest: Option<UnixStream>,
     /// Signal that the process leaves: then received commands are still answered, and nothing more.
     pub(crate) leave: Option<Leave>,
 }
@@ -147,6 +151,7 @@ impl Client {
             ending: None,
             payload: None,
             pieces: None,
+            guest: None,
             leave: None,
         }
     }
@@ -177,6 +182,7 @@ impl Client {
             ending: None,
             payload: None,
             pieces: None,
+            guest: None,
             leave: None,
         }
     }
@@ -200,12 +206,28 @@ impl Client {
         let outcome = match command::find(&words) {
             Some((command, _)) if command.level > self.level => Err(Message::denied()),
             Some((command, args)) => (command.run)(&mut Call { args, client: self, context }),
-            None => Err(help::unknown(&words)),
+            None => match context.settings.link.guests().find(&words) {
+                Some(guest) => self.visit(&*guest, &words),
+                None => Err(help::unknown(&words)),
+            },
         };
         match self.ending {
+            None if self.guest.is_some() => Secret::default(),
             None if self.following.is_none() && self.waiting.is_none() => render(outcome, self.severity),
             _ => Secret::default(),
         }
+    }
+
+    /// Begins a command of another part of the program.
+    fn visit(&mut self, guest: &dyn Guest, words: &[Word]) -> Outcome {
+        let begin = || -> Result<UnixStream, String> {
+            let (near, far) = std::os::unix::net::UnixStream::pair().map_err(|error| error.to_string())?;
+            near.set_nonblocking(true).and_then(|()| far.set_nonblocking(true)).map_err(|error| error.to_string())?;
+            guest.begin(words.iter().map(|word| word.bytes().to_vec()).collect(), far)?;
+            UnixStream::from_std(near).map_err(|error| error.to_string())
+        };
+        self.guest = Some(begin().map_err(Message::error)?);
+        Ok(Answer::Done)
     }
 
     /// Prompt for the next line; empty without one.

@@ -7,9 +7,12 @@ use crate::answer::{Answer, Severity};
 use crate::client::Client;
 use crate::command::{self, Call};
 use crate::figures::{self, row::Row};
+use crate::guests::Guest;
+
 use crate::page::Link;
 use crate::rows::Sight;
 use crate::words::Word;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use terse_balance::Server;
@@ -67,6 +70,14 @@ impl Link {
             Ok(Answer::Said(message)) | Err(message) => return Err(message.text),
         }
         Ok(out)
+    }
+
+    /// Adds a command of another part of the program.
+    ///
+    /// # Errors
+    /// Its words are none, or those of a command of ours.
+    pub fn add(&self, words: Vec<String>, usage: String, guest: Arc<dyn Guest>) -> Result<(), String> {
+        self.guests().add(words, usage, guest)
     }
 
     /// Figures of a subject, by the names of their columns; unknown ones are left out. `None` for an address that is

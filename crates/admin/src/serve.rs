@@ -194,6 +194,9 @@ where
                 }
             }
             write(stream, &answer, client.timeout).await?;
+            if let Some(guest) = client.guest.take() {
+                pass(stream, guest, client).await?;
+            }
             if let Some(following) = client.following.take() {
                 follow(stream, following, client).await?;
             }
@@ -261,6 +264,26 @@ where
         match tokio::time::timeout(client.timeout, stream.read(&mut bytes)).await?? {
             0 => return Ok(Read::End),
             n => input.feed(&bytes[..n]),
+        }
+    }
+}
+
+/// Passes on the answer of a command of another part of the program, and ends it. A process that leaves waits for it no
+/// longer than for a client's close.
+async fn pass<S: AsyncWrite + Unpin>(stream: &mut S, mut guest: UnixStream, client: &Client) -> io::Result<()> {
+    let mut bytes = vec![0; FOLLOWED_BYTES];
+    let mut leave = pin!(async {
+        Leave::said(client.leave.as_ref()).await;
+        tokio::time::sleep(LINGER).await;
+    });
+    loop {
+        let read = tokio::select! {
+            read = guest.read(&mut bytes) => read,
+            () = &mut leave => Ok(0),
+        };
+        match read {
+            Ok(0) | Err(_) => return write(stream, b"\n", client.timeout).await,
+            Ok(n) => write(stream, bytes.get(..n).unwrap_or_default(), client.timeout).await?,
         }
     }
 }

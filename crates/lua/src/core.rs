@@ -1,5 +1,6 @@
 //! The table `core`: registration of functions, logs, time, and waiting.
 
+use crate::cli;
 use crate::guard;
 use crate::lent;
 use crate::library::{Kind, Task};
@@ -57,6 +58,7 @@ pub(crate) fn install(lua: &Lua, home: &Home, thread: usize) -> mlua::Result<()>
         core.set(name, number)?;
     }
     registration(lua, home, &core)?;
+    cli::install(lua, home, &core)?;
     logging(lua, home, &core)?;
     waiting(lua, &core)?;
     core.set("now", lua.create_function(now)?)?;
@@ -91,7 +93,6 @@ pub(crate) fn install(lua: &Lua, home: &Home, thread: usize) -> mlua::Result<()>
 /// Functions of HAProxy's that terse does not have, with the reasons.
 const ABSENT: &[(&str, &str)] = &[
     ("event_sub", "events are not handed to scripts"),
-    ("register_cli", "commands of the stats socket are those of terse alone"),
     ("register_filter", "filters cannot be written in Lua"),
     ("use_native_mailers_config", "there are no 'mailers' sections"),
 ];
@@ -180,7 +181,13 @@ fn registration(lua: &Lua, home: &Home, core: &Table) -> mlua::Result<()> {
 }
 
 impl Home {
-    fn register(&self, kind: Kind, name: String, registered: Registered) {
+    /// Whether the process serves: what is for the start comes too late.
+    pub(crate) fn is_serving(&self) -> bool {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner).serving
+    }
+
+    /// Gives a function its name.
+    pub(crate) fn register(&self, kind: Kind, name: String, registered: Registered) {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner).functions.insert((kind, name), registered);
     }
 

@@ -27,6 +27,7 @@ mod action;
 mod applet;
 mod burst;
 mod channel;
+mod cli;
 mod client;
 mod core;
 mod functions;

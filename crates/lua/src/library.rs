@@ -7,6 +7,7 @@
 //! ```
 
 use crate::action::{self, ScriptAction};
+use crate::cli::Desk;
 use crate::core::{Registered, SETS};
 use crate::lent;
 use crate::run::{Callable, Limits, Run};
@@ -35,6 +36,7 @@ pub(crate) struct Library {
     inner: Mutex<Inner>,
     /// The states of workers other than the first, for scripts of their own; made when they begin.
     others: OnceLock<Box<[OnceLock<Arc<State>>]>>,
+    desk: Desk,
 }
 
 #[derive(Default)]
@@ -70,6 +72,8 @@ pub(crate) enum Kind {
     Fetch,
     /// `core.register_converters`
     Converter,
+    /// `core.register_cli`
+    Cli,
 }
 
 /// A function of that name, in whichever state.
@@ -96,6 +100,11 @@ impl Library {
     /// The way to the process's commands and figures.
     pub(crate) fn link(&self) -> Link {
         self.lock().link.clone()
+    }
+
+    /// The way of commands of the stats socket to their functions.
+    pub(crate) fn desk(&self) -> &Desk {
+        &self.desk
     }
 
     /// Sets the way to the process's commands and figures.
@@ -220,6 +229,7 @@ impl Named {
             Kind::Service => "applet",
             Kind::Fetch => "sample-fetch",
             Kind::Converter => "converter",
+            Kind::Cli => "command",
         };
         self.library.complain(&format!("Lua {what} '{}': runtime error: {reason}", self.name));
     }
@@ -258,6 +268,7 @@ impl script::Library for Library {
                     let inner = self.lock();
                     (inner.shared.clone(), inner.own.clone())
                 };
+                self.desk.open(worker);
                 if let Some(state) = shared {
                     self.start(worker, &state, tuning.instructions(sharing));
                 }

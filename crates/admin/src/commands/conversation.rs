@@ -16,7 +16,11 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: "help [<command>]",
         summary: "list all commands, or those that begin so",
         level: Level::User,
-        run: |call| Ok(Answer::Text(help::list(commands::FAMILIES, call.args))),
+        run: |call| {
+            let mut text = help::list(commands::FAMILIES, call.args);
+            call.context.settings.link.guests().list(call.args, &mut text);
+            Ok(Answer::Text(text))
+        },
     },
     Command {
         name: "prompt",

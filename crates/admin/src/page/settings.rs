@@ -2,6 +2,7 @@
 
 use super::access::AccessRule;
 use crate::context::Context;
+use crate::guests::Guests;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use terse_config::Setting;
@@ -65,9 +66,10 @@ impl PageSettings {
     }
 }
 
-/// Link from pages to the context of commands: made while the configuration is read, set by [`Context::new`].
+/// Link from pages to the context of commands: made while the configuration is read, set by [`Context::new`]. Commands of other
+/// parts of the program lie beside it.
 #[derive(Clone, Default, Debug)]
-pub struct Link(Arc<OnceLock<Weak<Context>>>);
+pub struct Link(Arc<OnceLock<Weak<Context>>>, Arc<Guests>);
 
 impl Link {
     /// Sets the context, once.
@@ -78,6 +80,11 @@ impl Link {
     /// The context, as long as it exists.
     pub(crate) fn context(&self) -> Option<Arc<Context>> {
         self.0.get().and_then(Weak::upgrade)
+    }
+
+    /// Commands of other parts of the program.
+    pub(crate) fn guests(&self) -> &Guests {
+        &self.1
     }
 }
 

@@ -226,7 +226,12 @@ fn scripts_that_are_wrong_are_problems_of_the_file() {
         ("core.tcp():send('x')", "", "nothing can wait while the script is loaded"),
         ("core.httpclient():get{ url = 'http://127.0.0.1:1/' }", "", "nothing can wait while the script is loaded"),
         ("core.register_service('x', 'udp', print)", "", "register_service expects the mode 'http' or 'tcp'"),
-        ("\ncore.register_cli({'x'}, 'x', print)", "", "script.lua:2: core.register_cli is not available in terse: commands"),
+        (
+            "\ncore.register_cli({'show', 'stat', 'x'}, 'x', print)",
+            "",
+            "script.lua:2: core.register_cli: 'show stat' is a command of",
+        ),
+        ("core.register_cli({'a b'}, 'x', print)", "", "core.register_cli: a command has 1 to 5 words without blanks"),
         ("core.register_filter('x', {}, print)", "", "script.lua:1: core.register_filter is not available in terse: filters"),
         ("core.event_sub({'SERVER_UP'}, print)", "", "core.event_sub is not available in terse: events"),
         ("local x = filter.CONTINUE", "", "filter is not available in terse: filters cannot be written in Lua"),

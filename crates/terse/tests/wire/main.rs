@@ -23,6 +23,7 @@ mod logs;
 mod lua;
 mod lua_api;
 mod lua_channels;
+mod lua_commands;
 mod lua_scripts;
 mod members;
 mod names;
