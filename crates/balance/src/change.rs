@@ -7,6 +7,7 @@ use crate::check::{CheckStatus, LastCheck};
 use crate::counters::Count;
 use crate::destination::{Destination, Port};
 use crate::farm::{Ending, Farm, Level, Outage};
+use crate::news::{Change, Checked, News};
 use crate::report;
 use crate::server::Server;
 use crate::settings::OnError;
@@ -137,6 +138,10 @@ impl Farm {
         if news && self.settings.log_health_checks && !before.admin.is_maint() {
             self.say(Level::Notice, &check_line(self, server, &check, before.next(rules, event)));
         }
+        if news && !before.admin.is_maint() {
+            let checked = || News::Checked(Checked::of(server, check.clone(), before.next(rules, event).health));
+            self.context.wardens.news.hear(self, server, checked);
+        }
         self.change(server, event, cause, now);
     }
 
@@ -186,6 +191,10 @@ impl Farm {
         if logs && is_news && answer.status.result() > NEUTRAL {
             let is_up = up.unwrap_or(!server.state().denied);
             self.say(Level::Notice, &agent_line(self, server, is_up, &answer));
+        }
+        if is_news && answer.status.result() > NEUTRAL {
+            let checked = || News::Checked(Checked::of_agent(answer.clone(), up.unwrap_or(!server.state().denied)));
+            self.context.wardens.news.hear(self, server, checked);
         }
         if let Some(up) = up {
             self.set_agent(server, up, cause, now);
@@ -283,6 +292,8 @@ impl Farm {
         if let Some((level, line)) = line(self, server, old, new, &cause, moved) {
             self.say(level, &line);
         }
+        let news = || News::Changed(Change::of(server, event, (old, new), &cause, moved));
+        self.context.wardens.news.hear(self, server, news);
         if old.admin.is_maint() && !new.admin.is_maint() && new.admin.is_drain() {
             self.say(Level::Notice, &still_drains(self, server, new));
         }

@@ -37,6 +37,7 @@ pub mod guid;
 pub mod idle;
 pub mod keywords;
 pub mod membership;
+pub mod news;
 pub mod persistence;
 pub mod queue;
 pub mod report;

@@ -24,6 +24,7 @@ use crate::algorithm::settings::{Balance, HashMethod};
 use crate::check::Watchers;
 use crate::counters::Count;
 use crate::farm::Farm;
+use crate::news::{Listen, Listener, News};
 use crate::server::{Server, Standing};
 use crate::settings::{ServerSettings, SourceSettings};
 use arc_swap::Guard;
@@ -42,6 +43,8 @@ pub struct Wardens {
     pub(crate) checks: OnceLock<Watchers>,
     /// Task that resolves servers' names, once it runs.
     pub(crate) names: OnceLock<Watchers>,
+    /// The listener of servers' news.
+    pub(crate) news: Listener,
 }
 
 impl Wardens {
@@ -49,6 +52,11 @@ impl Wardens {
     pub fn tell_of_names(&self, watchers: Watchers) {
         // There is a single task that resolves names.
         let _ = self.names.set(watchers);
+    }
+
+    /// Sets the receiver of servers' news.
+    pub fn tell_news(&self, listen: Listen) {
+        self.news.set(listen);
     }
 }
 
@@ -169,6 +177,7 @@ impl Farm {
             // There is no receiver where the process is about to end.
             let _ = watchers.send((self.clone(), server.clone()));
         }
+        self.context.wardens.news.hear(self, &server, || News::Added);
         Ok(server)
     }
 
@@ -203,6 +212,7 @@ impl Farm {
         server.connector().into_iter().for_each(|connector| self.handshakes.add(connector.counts()));
         let all: Arc<[Arc<Server>]> = self.servers().iter().filter(|other| !Arc::ptr_eq(other, server)).cloned().collect();
         self.rebuild_with(all);
+        self.context.wardens.news.hear(self, server, || News::Removed);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! The table `core`: registration of functions, logs, time, and waiting.
 
 use crate::cli;
+use crate::events::Subscription;
 use crate::guard;
 use crate::lent;
 use crate::library::{Kind, Task};
@@ -11,7 +12,7 @@ use crate::state::Home;
 use crate::vars;
 use mlua::{FromLua, Function, Lua, MultiValue, Table, Value, Variadic};
 use std::collections::HashMap;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use terse_proxy::log::Level;
 
@@ -23,6 +24,8 @@ pub(crate) struct Registry {
     pub(crate) inits: Vec<Function>,
     /// Tasks that run from then on.
     pub(crate) tasks: Vec<(Function, MultiValue)>,
+    /// Subscriptions whose functions are called from then on.
+    pub(crate) subscriptions: Vec<(Arc<Subscription>, Function)>,
     /// Whether the process serves.
     pub(crate) serving: bool,
 }
@@ -91,11 +94,8 @@ pub(crate) fn install(lua: &Lua, home: &Home, thread: usize) -> mlua::Result<()>
 }
 
 /// Functions of HAProxy's that terse does not have, with the reasons.
-const ABSENT: &[(&str, &str)] = &[
-    ("event_sub", "events are not handed to scripts"),
-    ("register_filter", "filters cannot be written in Lua"),
-    ("use_native_mailers_config", "there are no 'mailers' sections"),
-];
+const ABSENT: &[(&str, &str)] =
+    &[("register_filter", "filters cannot be written in Lua"), ("use_native_mailers_config", "there are no 'mailers' sections")];
 
 /// Classes of HAProxy's that are globals and that terse does not have.
 const ABSENT_CLASSES: &[(&str, &str)] = &[

@@ -30,6 +30,7 @@ mod channel;
 mod cli;
 mod client;
 mod core;
+mod events;
 mod functions;
 mod guard;
 mod http;

@@ -9,6 +9,7 @@
 use crate::action::{self, ScriptAction};
 use crate::cli::Desk;
 use crate::core::{Registered, SETS};
+use crate::events::Hub;
 use crate::lent;
 use crate::run::{Callable, Limits, Run};
 use crate::samples::Names;
@@ -22,6 +23,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use terse_admin::Link;
+use terse_balance::Wardens;
 use terse_config::{Args, Fault};
 use terse_proxy::log::Level;
 use terse_proxy::rules::{Action, RuleSet};
@@ -37,6 +39,7 @@ pub(crate) struct Library {
     /// The states of workers other than the first, for scripts of their own; made when they begin.
     others: OnceLock<Box<[OnceLock<Arc<State>>]>>,
     desk: Desk,
+    hub: Hub,
 }
 
 #[derive(Default)]
@@ -105,6 +108,11 @@ impl Library {
     /// The way of commands of the stats socket to their functions.
     pub(crate) fn desk(&self) -> &Desk {
         &self.desk
+    }
+
+    /// The subscriptions of its scripts.
+    pub(crate) fn hub(&self) -> &Hub {
+        &self.hub
     }
 
     /// Sets the way to the process's commands and figures.
@@ -258,6 +266,15 @@ impl script::Library for Library {
         Ok(Arc::new(Service::new(named, is_http)))
     }
 
+    fn hear(self: Arc<Self>, wardens: &Wardens) {
+        let library = Arc::downgrade(&self);
+        wardens.tell_news(Arc::new(move |farm, server, news| {
+            if let Some(library) = library.upgrade() {
+                library.hub.hear(farm, server, news);
+            }
+        }));
+    }
+
     fn begin(&self, worker: &Rc<Worker>) {
         let sharing = worker.plan.process.workers;
         socket::prepare(&worker.plan);
@@ -311,7 +328,7 @@ impl Library {
     fn start(&self, worker: &Rc<Worker>, state: &Arc<State>, instructions: u32) {
         let tuning = self.tuning();
         state.watch(instructions);
-        let (inits, tasks) = state.begin();
+        let (inits, tasks, subscriptions) = state.begin();
         for function in inits {
             let run = Run::start(&state.callable(function), (), self.limits(&tuning));
             let result = lent::worker(worker, || run.and_then(Run::at_once));
@@ -319,6 +336,7 @@ impl Library {
                 lent::worker(worker, || self.complain(&format!("Lua init: runtime error: {reason}")));
             }
         }
+        subscriptions.into_iter().for_each(|listening| listening.spawn(worker, tuning));
         tasks.into_iter().for_each(|task| task.spawn(worker, tuning));
     }
 }

@@ -4,6 +4,7 @@
 //! are called. Each change is a command of the stats socket, so that a script can do as much as an operator can, and no
 //! more.
 
+use crate::events;
 use crate::lent;
 use crate::state::Home;
 use mlua::{Lua, Table, Value, Variadic};
@@ -18,7 +19,7 @@ use terse_proxy::settings::Mode;
 use terse_proxy::worker::Worker;
 
 /// Puts the classes into a state, after `core`.
-pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
+pub(crate) fn install(lua: &Lua, home: &Home, thread: usize) -> mlua::Result<()> {
     let here = home.clone();
     let ask = lua.create_function(move |lua, words: Variadic<mlua::String>| {
         let words: Vec<_> = words.iter().map(mlua::String::as_bytes).collect();
@@ -67,7 +68,11 @@ pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
         }
     })?;
     let info = lua.create_function(|lua, name: String| table_info(lua, &serving()?.plan, &name))?;
-    lua.load(include_str!("prelude/proxies.lua")).set_name("=[core]").call((ask, names, fact, stats, info, entries))
+    // The function that subscribes to a server's events comes in its place once the classes are there.
+    let subscribe = lua.create_table()?;
+    let given = (ask, names, fact, stats, info, entries, subscribe.clone());
+    lua.load(include_str!("prelude/proxies.lua")).set_name("=[core]").call::<()>(given)?;
+    subscribe.raw_set(1, events::install(lua, home, thread)?)
 }
 
 /// All figures of `show info` that are not there yet.

@@ -2,6 +2,7 @@
 
 use crate::burst;
 use crate::core::{self, Registered, Registry};
+use crate::events::Listening;
 use crate::guard;
 use crate::library::{Init, Kind, Library, PathKind, Task};
 use crate::run::{Callable, told, told_whole};
@@ -88,7 +89,7 @@ impl State {
             regex::install(&lua)?;
             queue::install(&lua)?;
             patterns::install(&lua, &home)?;
-            proxies::install(&lua, &home)?;
+            proxies::install(&lua, &home, thread)?;
             Ok(lua)
         };
         let lua = make().map_err(|error| format!("no Lua state can be made: {}", told(&error)))?;
@@ -144,14 +145,19 @@ impl State {
 
     /// Notes that the process serves; returns the functions that wait for that. From here on tasks start when they are
     /// registered.
-    pub(crate) fn begin(&self) -> (Vec<Init>, Vec<Task>) {
+    pub(crate) fn begin(&self) -> (Vec<Init>, Vec<Task>, Vec<Listening>) {
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         registry.serving = true;
         let inits = std::mem::take(&mut registry.inits);
         let tasks = std::mem::take(&mut registry.tasks);
-        let Some(library) = self.library() else { return (inits, Vec::new()) };
+        let subscriptions = std::mem::take(&mut registry.subscriptions);
+        let Some(library) = self.library() else { return (inits, Vec::new(), Vec::new()) };
         let task = |(function, args)| Task { callable: self.callable(function), args, library: library.clone() };
-        (inits, tasks.into_iter().map(task).collect())
+        let listening = |(subscription, function)| {
+            let callable = self.callable(function);
+            Listening { subscription, callable, library: library.clone() }
+        };
+        (inits, tasks.into_iter().map(task).collect(), subscriptions.into_iter().map(listening).collect())
     }
 }
 

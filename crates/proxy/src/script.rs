@@ -23,6 +23,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use terse_balance::Wardens;
 use terse_config::{Args, Fault, Setting, Settings};
 use tokio::net::UnixStream;
 
@@ -39,6 +40,9 @@ pub trait Library: Send + Sync {
     /// # Errors
     /// There is none, or it is none for this set of rules.
     fn service(self: Arc<Self>, name: &str, args: &mut Args<'_>, set: RuleSet) -> Result<Arc<dyn Applet>, Fault>;
+
+    /// Listens to news of servers, before any of them is checked.
+    fn hear(self: Arc<Self>, wardens: &Wardens);
 
     /// Starts the tasks beside traffic, when a worker begins to serve.
     fn begin(&self, worker: &Rc<Worker>);

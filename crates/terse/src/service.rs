@@ -109,6 +109,9 @@ impl Service {
         };
         // Statistics pages look at the context, from the first stream until the last one has ended.
         let (context, sockets) = stats.open(running);
+        if let Some(scripts) = &plan.scripts {
+            scripts.clone().hear(plan.templates.wardens());
+        }
         let mut crew = Crew::start(jobs(listeners, &plan, &process, &shared))?;
         ready()?;
         if let Some(lifeline) = &lifeline {

@@ -1,6 +1,6 @@
 -- Proxies, their servers, listeners and stick tables: objects that hold names and look everything else up when they are asked.
 -- Of Lua's libraries only the basic one is used: 'tune.lua.openlibs' may leave out the others.
-local ask, names, fact, stats, table_info, entries = ...
+local ask, names, fact, stats, table_info, entries, subscribe = ...
 local core, error, ipairs, next, pairs, setmetatable, tostring, type =
   core, error, ipairs, next, pairs, setmetatable, tostring, type
 
@@ -109,8 +109,10 @@ function Server.get_trackers(server)
   end
   return trackers
 end
-function Server.event_sub()
-  error("Server.event_sub is not available in terse: events of servers are not handed to scripts", 2)
+function Server.event_sub(server, types, call)
+  local id = fact("server", server[0], server[1], "puid")
+  if id == nil then error("Server.event_sub: the server is gone", 2) end
+  return subscribe[1](server[0], id, types, call)
 end
 
 local Listener = {}

@@ -233,7 +233,7 @@ fn scripts_that_are_wrong_are_problems_of_the_file() {
         ),
         ("core.register_cli({'a b'}, 'x', print)", "", "core.register_cli: a command has 1 to 5 words without blanks"),
         ("core.register_filter('x', {}, print)", "", "script.lua:1: core.register_filter is not available in terse: filters"),
-        ("core.event_sub({'SERVER_UP'}, print)", "", "core.event_sub is not available in terse: events"),
+        ("core.event_sub({'ACME_DEPLOY'}, print)", "", "script.lua:1: event_sub: 'ACME_DEPLOY' is not available in terse"),
         ("local x = filter.CONTINUE", "", "filter is not available in terse: filters cannot be written in Lua"),
         ("CertCache.set({})", "", "CertCache is not available in terse"),
         ("local x = core.backends['be']", "", "script.lua:1: the configuration is still being read"),

@@ -24,6 +24,7 @@ mod lua;
 mod lua_api;
 mod lua_channels;
 mod lua_commands;
+mod lua_events;
 mod lua_scripts;
 mod members;
 mod names;
