@@ -6,9 +6,8 @@
 //!   the client <-- what comes out of the other end, until it is closed ----+
 //! ```
 //!
-//! Invariant: no guest takes the place of a command of ours.
+//! Invariant: no guest takes the place of a command of ours ([`crate::inside`] adds them, and looks).
 
-use crate::command;
 use crate::words::Word;
 use std::fmt::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -40,15 +39,11 @@ impl Guests {
     /// Adds a command; it takes the place of another guest with the same words.
     ///
     /// # Errors
-    /// There are no words, or too many, or they are those of a command of ours.
+    /// There are no words, or too many.
     pub(crate) fn add(&self, words: Vec<String>, usage: String, guest: Arc<dyn Guest>) -> Result<(), String> {
-        let written: Vec<Word> = words.iter().map(|word| Word::of(word.as_bytes())).collect();
         let has_blank = |word: &String| word.is_empty() || word.contains(|c: char| c.is_whitespace() || c.is_control() || c == ';');
         if words.is_empty() || words.len() > MOST_WORDS || words.iter().any(has_blank) {
             return Err(format!("a command has 1 to {MOST_WORDS} words without blanks"));
-        }
-        if let Some((own, _)) = command::find(&written) {
-            return Err(format!("'{}' is a command of terse's", own.name));
         }
         let mut entries = self.lock();
         entries.retain(|entry| entry.words != words);
@@ -104,14 +99,13 @@ mod tests {
     }
 
     #[test]
-    fn guests_are_found_by_their_words_and_replace_none_of_ours() {
+    fn guests_are_found_by_their_words() {
         let guests = Guests::default();
         let add = |text: &str| guests.add(text.split(' ').map(str::to_owned).collect(), format!("Shows {text}"), Arc::new(Silent));
         let finds = |text: &str| guests.find(&text.split(' ').map(Word::from).collect::<Vec<_>>()).is_some();
         assert_eq!(add("show mine"), Ok(()));
         assert_eq!(add("show mine too"), Ok(()));
         assert_eq!(add("show mine"), Ok(()), "again");
-        assert_eq!(add("show stat mine"), Err("'show stat' is a command of terse's".into()));
         assert!(add("a b c d e f").is_err() && add("a  b").is_err() && add("").is_err() && add("a;b").is_err());
         assert!(finds("show mine") && finds("show mine too x") && !finds("show min") && !finds("show"));
         let mut text = String::new();

@@ -77,7 +77,11 @@ impl Link {
     /// # Errors
     /// Its words are none, or those of a command of ours.
     pub fn add(&self, words: Vec<String>, usage: String, guest: Arc<dyn Guest>) -> Result<(), String> {
-        self.guests().add(words, usage, guest)
+        let written: Vec<Word> = words.iter().map(|word| Word::of(word.as_bytes())).collect();
+        match command::find(&written) {
+            Some((own, _)) => Err(format!("'{}' is a command of terse's", own.name)),
+            None => self.guests().add(words, usage, guest),
+        }
     }
 
     /// Figures of a subject, by the names of their columns; unknown ones are left out. `None` for an address that is

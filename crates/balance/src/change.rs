@@ -7,7 +7,7 @@ use crate::check::{CheckStatus, LastCheck};
 use crate::counters::Count;
 use crate::destination::{Destination, Port};
 use crate::farm::{Ending, Farm, Level, Outage};
-use crate::news::{Change, Checked, News};
+use crate::news::{Change, Checked, News, Subject};
 use crate::report;
 use crate::server::Server;
 use crate::settings::OnError;
@@ -139,8 +139,8 @@ impl Farm {
             self.say(Level::Notice, &check_line(self, server, &check, before.next(rules, event)));
         }
         if news && !before.admin.is_maint() {
-            let checked = || News::Checked(Checked::of(server, check.clone(), before.next(rules, event).health));
-            self.context.wardens.news.hear(self, server, checked);
+            let news = || News::Checked(checked(server, &check, before.next(rules, event).health));
+            self.tell(server, news);
         }
         self.change(server, event, cause, now);
     }
@@ -193,8 +193,8 @@ impl Farm {
             self.say(Level::Notice, &agent_line(self, server, is_up, &answer));
         }
         if is_news && answer.status.result() > NEUTRAL {
-            let checked = || News::Checked(Checked::of_agent(answer.clone(), up.unwrap_or(!server.state().denied)));
-            self.context.wardens.news.hear(self, server, checked);
+            let news = || News::Checked(answered(&answer, up.unwrap_or(!server.state().denied)));
+            self.tell(server, news);
         }
         if let Some(up) = up {
             self.set_agent(server, up, cause, now);
@@ -292,8 +292,8 @@ impl Farm {
         if let Some((level, line)) = line(self, server, old, new, &cause, moved) {
             self.say(level, &line);
         }
-        let news = || News::Changed(Change::of(server, event, (old, new), &cause, moved));
-        self.context.wardens.news.hear(self, server, news);
+        let news = || News::Changed(change(server, event, (old, new), &cause, moved));
+        self.tell(server, news);
         if old.admin.is_maint() && !new.admin.is_maint() && new.admin.is_drain() {
             self.say(Level::Notice, &still_drains(self, server, new));
         }
@@ -355,6 +355,50 @@ impl Farm {
 
     pub(crate) fn say(&self, level: Level, line: &str) {
         (self.context.journal)(level, line);
+    }
+
+    /// Passes on news of a server, which are made for a listener alone.
+    pub(crate) fn tell(&self, server: &Server, news: impl FnOnce() -> News) {
+        let Some(listen) = self.context.wardens.news.get() else { return };
+        let subject =
+            Subject { backend: self.name(), backend_id: self.id(), name: server.name(), id: server.id(), index: server.index() };
+        listen(&subject, &news());
+    }
+}
+
+/// The change by an event; `cause`: that of the log line.
+fn change(server: &Server, event: Event, (old, new): (State, State), cause: &str, moved: usize) -> Change {
+    let check = match event {
+        Event::Passed | Event::PassedStopping | Event::Failed => Some(checked(server, &server.last_check(), new.health)),
+        Event::Agent(up) if !cause.contains("CLI") => Some(answered(&server.last_agent(), up)),
+        _ => None,
+    };
+    // The words of a check are those of its result; a tracked server's news come with its own.
+    let cause = if check.is_some() || matches!(event, Event::Tracked(_)) { "" } else { cause };
+    let cause = cause.trim_start_matches([',', ' ', '(']).trim_end_matches(')').to_owned();
+    let by_admin = old.admin != new.admin || matches!(event, Event::Admin(_) | Event::Resolved(_));
+    Change { old, new, by_admin, cause, moved, check }
+}
+
+/// The outcome of a server's check, with the health that it leads to.
+fn checked(server: &Server, check: &LastCheck, health: u32) -> Checked {
+    let settings = &server.settings().check;
+    Checked { agent: false, health, rise: settings.rise, fall: settings.fall, ..answered(check, true) }
+}
+
+/// An agent's answer: one is enough.
+fn answered(check: &LastCheck, up: bool) -> Checked {
+    let status = check.status;
+    Checked {
+        agent: true,
+        result: status.result(),
+        short: status.code(),
+        text: status.text(),
+        code: status.has_code().then_some(check.code),
+        duration: check.duration,
+        health: u32::from(up),
+        rise: 1,
+        fall: 1,
     }
 }
 

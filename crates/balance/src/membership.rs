@@ -177,7 +177,7 @@ impl Farm {
             // There is no receiver where the process is about to end.
             let _ = watchers.send((self.clone(), server.clone()));
         }
-        self.context.wardens.news.hear(self, &server, || News::Added);
+        self.tell(&server, || News::Added);
         Ok(server)
     }
 
@@ -212,7 +212,7 @@ impl Farm {
         server.connector().into_iter().for_each(|connector| self.handshakes.add(connector.counts()));
         let all: Arc<[Arc<Server>]> = self.servers().iter().filter(|other| !Arc::ptr_eq(other, server)).cloned().collect();
         self.rebuild_with(all);
-        self.context.wardens.news.hear(self, server, || News::Removed);
+        self.tell(server, || News::Removed);
         Ok(())
     }
 

@@ -3,12 +3,25 @@
 //! Nothing is made where nothing listens. The listener is called under the lock of a farm's changes: it must not call back, and
 //! takes the news away in the order of their events.
 
-use crate::check::LastCheck;
-use crate::farm::Farm;
-use crate::server::Server;
-use crate::state::{Event, State};
+use crate::state::State;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// The server that news are about.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The backend's name.
+    pub backend: &'a str,
+    /// The backend's number in statistics.
+    pub backend_id: u32,
+    /// The server's name.
+    pub name: &'a str,
+    /// The server's number in statistics.
+    pub id: u32,
+    /// The server's number in its backend, which is given once.
+    pub index: usize,
+}
 
 /// A server's news.
 #[derive(Clone, Debug)]
@@ -45,8 +58,16 @@ pub struct Change {
 pub struct Checked {
     /// Whether an agent has answered.
     pub agent: bool,
-    /// The outcome.
-    pub check: LastCheck,
+    /// Number of the result, as in `show servers state`.
+    pub result: u8,
+    /// The status in short, such as `L7OK`.
+    pub short: &'static str,
+    /// The status in words.
+    pub text: &'static str,
+    /// Code of the answer, where the protocol has one.
+    pub code: Option<u16>,
+    /// Duration of the check.
+    pub duration: Duration,
     /// Health, from 0 to `rise + fall - 1`.
     pub health: u32,
     /// Number of good checks that bring the server up.
@@ -56,7 +77,7 @@ pub struct Checked {
 }
 
 /// Takes news of servers.
-pub type Listen = Arc<dyn Fn(&Farm, &Server, &News) + Send + Sync>;
+pub type Listen = Arc<dyn Fn(&Subject<'_>, &News) + Send + Sync>;
 
 /// The listener of all farms of a process, once there is one.
 #[derive(Default)]
@@ -68,45 +89,14 @@ impl Listener {
         let _ = self.0.set(listen);
     }
 
-    /// Passes on news, which are made for a listener alone.
-    pub(crate) fn hear(&self, farm: &Farm, server: &Server, news: impl FnOnce() -> News) {
-        if let Some(listen) = self.0.get() {
-            listen(farm, server, &news());
-        }
+    /// The listener, if there is one.
+    pub(crate) fn get(&self) -> Option<&Listen> {
+        self.0.get()
     }
 }
 
 impl fmt::Debug for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Listener").field(&self.0.get().is_some()).finish()
-    }
-}
-
-impl Checked {
-    /// The outcome of a server's check, with the health that it leads to.
-    pub(crate) fn of(server: &Server, check: LastCheck, health: u32) -> Checked {
-        let settings = &server.settings().check;
-        Checked { agent: false, check, health, rise: settings.rise, fall: settings.fall }
-    }
-
-    /// An agent's answer: one is enough.
-    pub(crate) fn of_agent(check: LastCheck, up: bool) -> Checked {
-        Checked { agent: true, check, health: u32::from(up), rise: 1, fall: 1 }
-    }
-}
-
-impl Change {
-    /// A change by an event; `cause`: that of the log line.
-    pub(crate) fn of(server: &Server, event: Event, (old, new): (State, State), cause: &str, moved: usize) -> Change {
-        let check = match event {
-            Event::Passed | Event::PassedStopping | Event::Failed => Some(Checked::of(server, server.last_check(), new.health)),
-            Event::Agent(up) if !cause.contains("CLI") => Some(Checked::of_agent(server.last_agent(), up)),
-            _ => None,
-        };
-        // The words of a check are those of its result; a tracked server's news come with its own.
-        let cause = if check.is_some() || matches!(event, Event::Tracked(_)) { "" } else { cause };
-        let cause = cause.trim_start_matches([',', ' ', '(']).trim_end_matches(')').to_owned();
-        let by_admin = old.admin != new.admin || matches!(event, Event::Admin(_) | Event::Resolved(_));
-        Change { old, new, by_admin, cause, moved, check }
     }
 }

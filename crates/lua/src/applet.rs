@@ -11,8 +11,8 @@
 
 use crate::burst;
 use crate::guard;
+use crate::home::Home;
 use crate::run::Ended;
-use crate::state::Home;
 use crate::wire::{ENOUGH, PIECE};
 use crate::{http, samples, vars};
 use mlua::{Lua, Table, UserData, UserDataRef, Value};

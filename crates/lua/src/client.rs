@@ -3,10 +3,10 @@
 //! Failures give a response too, as in HAProxy. It is 503 where no connection can be made, 504 where the server is silent
 //! for too long, 502 where its bytes are no response.
 
+use crate::home::Home;
 use crate::http;
 use crate::run::may_wait;
 use crate::socket;
-use crate::state::Home;
 use crate::wire::{PIECE, Wire};
 use mlua::{Lua, Table, Value};
 use std::future::Future;
@@ -26,9 +26,9 @@ const LARGEST_BODY: usize = 64 * 1024 * 1024;
 pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
     let class = lua.create_table()?;
     for (name, method) in [("get", "GET"), ("head", "HEAD"), ("put", "PUT"), ("post", "POST"), ("delete", "DELETE")] {
-        let library = home.library.clone();
+        let house = home.house.clone();
         let ask = move |lua: Lua, (_, options): (Value, Table)| {
-            let limit = library.upgrade().map_or(0, |library| library.tuning().memory_bytes);
+            let limit = house.upgrade().map_or(0, |house| house.tuning().memory_bytes);
             ask(lua, options, method, if limit == 0 { LARGEST_BODY } else { limit })
         };
         class.set(name, lua.create_async_function(ask)?)?;

@@ -1,52 +1,16 @@
 //! The table `core`: registration of functions, logs, time, and waiting.
 
 use crate::cli;
-use crate::events::Subscription;
 use crate::guard;
+use crate::home::{Home, Kind, Registered};
 use crate::lent;
-use crate::library::{Kind, Task};
 use crate::proxies;
-use crate::run::{Callable, Ended, may_wait};
-use crate::speak::say;
-use crate::state::Home;
+use crate::run::{Ended, may_wait};
 use crate::vars;
 use mlua::{FromLua, Function, Lua, MultiValue, Table, Value, Variadic};
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use terse_proxy::log::Level;
-
-/// Functions that a state's scripts have registered.
-#[derive(Default)]
-pub(crate) struct Registry {
-    functions: HashMap<(Kind, String), Registered>,
-    /// Functions that are called when the process begins to serve.
-    pub(crate) inits: Vec<Function>,
-    /// Tasks that run from then on.
-    pub(crate) tasks: Vec<(Function, MultiValue)>,
-    /// Subscriptions whose functions are called from then on.
-    pub(crate) subscriptions: Vec<(Arc<Subscription>, Function)>,
-    /// Whether the process serves.
-    pub(crate) serving: bool,
-}
-
-/// A function that a script has given a name.
-#[derive(Clone)]
-pub(crate) struct Registered {
-    /// The function.
-    pub(crate) function: Function,
-    /// Whether a service is of mode http.
-    pub(crate) is_http: bool,
-    /// Number of words that an action takes.
-    pub(crate) arguments: usize,
-}
-
-impl Registry {
-    /// The function that is registered by that name.
-    pub(crate) fn get(&self, kind: Kind, name: &str) -> Option<&Registered> {
-        self.functions.get(&(kind, name.to_owned()))
-    }
-}
 
 /// The sets of rules that an action can be registered for.
 pub(crate) const SETS: [&str; 5] = ["tcp-req", "tcp-res", "http-req", "http-res", "http-after-res"];
@@ -178,39 +142,6 @@ fn registration(lua: &Lua, home: &Home, core: &Table) -> mlua::Result<()> {
         Ok(())
     };
     core.set("register_task", lua.create_function(task)?)
-}
-
-impl Home {
-    /// Whether the process serves: what is for the start comes too late.
-    pub(crate) fn is_serving(&self) -> bool {
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner).serving
-    }
-
-    /// Gives a function its name.
-    pub(crate) fn register(&self, kind: Kind, name: String, registered: Registered) {
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner).functions.insert((kind, name), registered);
-    }
-
-    /// Adds a task, which starts when the process begins to serve, or at once when it does.
-    fn task(&self, lua: &Lua, function: Function, args: MultiValue) {
-        let worker = lent::worker_here();
-        let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        match (worker, self.library.upgrade()) {
-            (Some(worker), Some(library)) if registry.serving => {
-                drop(registry);
-                let tuning = library.tuning();
-                Task { callable: Callable { lua: lua.clone(), function }, args, library }.spawn(&worker, tuning);
-            }
-            _ => registry.tasks.push((function, args)),
-        }
-    }
-
-    /// Writes a line in the script's name.
-    pub(crate) fn say(&self, level: Level, line: &mlua::String) {
-        let tuning = self.library.upgrade().map(|library| library.tuning()).unwrap_or_default();
-        let line = line.as_bytes().to_vec();
-        say(&tuning, level, &line);
-    }
 }
 
 /// The functions that write a line at a level of their own.

@@ -8,82 +8,27 @@
 //!
 //! A queue that is full drops what comes, and says so once until its task has caught up.
 
+use crate::home::{Home, House, complain};
+use crate::hub::{ADMIN, DEL, Event, MOST, MOST_WAITING, STATE, Subscription, TYPES};
 use crate::lent;
-use crate::library::Library;
 use crate::run::{Callable, Failure, Limits, Run};
-use crate::state::Home;
 use crate::tuning::Tuning;
 use mlua::{Function, IntoLua, Lua, MultiValue, Table, UserData, UserDataMethods, Value};
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, PoisonError};
 use terse_balance::news::{Change, Checked, News};
-use terse_balance::{Admin, Farm, Operation, Server};
+use terse_balance::{Admin, Operation};
 use terse_proxy::worker::Worker;
-use tokio::sync::Notify;
-
-/// Events that may wait for a script.
-const MOST_WAITING: usize = 100;
-/// Most subscriptions.
-const MOST: usize = 10_000;
-
-/// Events that scripts may ask for, in the order of their bits.
-const TYPES: [&str; 7] = ["SERVER_ADD", "SERVER_DEL", "SERVER_DOWN", "SERVER_UP", "SERVER_STATE", "SERVER_ADMIN", "SERVER_CHECK"];
-const ADD: usize = 0;
-const DEL: usize = 1;
-const DOWN: usize = 2;
-const UP: usize = 3;
-const STATE: usize = 4;
-const ADMIN: usize = 5;
-const CHECK: usize = 6;
 
 /// Events that HAProxy has and that never happen here.
 const NEVER: [&str; 3] = ["ACME", "ACME_DEPLOY", "ACME_NEWCERT"];
-
-/// The subscriptions of a configuration's scripts.
-#[derive(Default)]
-pub(crate) struct Hub {
-    subscriptions: Mutex<Vec<Weak<Subscription>>>,
-}
-
-/// A subscription.
-pub(crate) struct Subscription {
-    /// Bits of the events that it asks for.
-    types: u8,
-    /// The only server that it asks for: its backend and number.
-    server: Option<(String, u32)>,
-    inner: Mutex<Inner>,
-    bell: Notify,
-}
-
-#[derive(Default)]
-struct Inner {
-    waiting: VecDeque<Event>,
-    ended: bool,
-    /// Events were dropped since the queue was empty.
-    dropped: bool,
-}
-
-/// An event, apart from the server that it speaks of.
-#[derive(Clone)]
-struct Event {
-    kind: usize,
-    name: String,
-    puid: u32,
-    rid: usize,
-    backend: String,
-    backend_id: u32,
-    news: News,
-    when: u64,
-}
 
 /// A subscription and its function.
 pub(crate) struct Listening {
     pub(crate) subscription: Arc<Subscription>,
     pub(crate) callable: Callable,
-    pub(crate) library: Arc<Library>,
+    pub(crate) house: Arc<dyn House>,
 }
 
 /// The script's object of a subscription.
@@ -98,100 +43,6 @@ impl UserData for Handle {
     }
 }
 
-impl Hub {
-    /// Takes news of a server to those who ask for them.
-    pub(crate) fn hear(&self, farm: &Farm, server: &Server, news: &News) {
-        let mut subscriptions = lock(&self.subscriptions);
-        if subscriptions.is_empty() {
-            return;
-        }
-        subscriptions.retain(|one| one.upgrade().is_some_and(|one| !lock(&one.inner).ended));
-        for kind in kinds(news) {
-            let event = Event {
-                kind,
-                name: server.name().to_string(),
-                puid: server.id(),
-                rid: server.index(),
-                backend: farm.name().to_owned(),
-                backend_id: farm.id(),
-                news: news.clone(),
-                when: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
-            };
-            subscriptions
-                .iter()
-                .filter_map(Weak::upgrade)
-                .filter(|one| one.asks_for(&event))
-                .for_each(|one| one.put(event.clone()));
-        }
-    }
-
-    fn add(&self, subscription: &Arc<Subscription>) -> bool {
-        let mut subscriptions = lock(&self.subscriptions);
-        let fits = subscriptions.len() < MOST;
-        if fits {
-            subscriptions.push(Arc::downgrade(subscription));
-        }
-        fits
-    }
-}
-
-/// The events of news, in HAProxy's order.
-fn kinds(news: &News) -> Vec<usize> {
-    match news {
-        News::Added => vec![ADD],
-        News::Removed => vec![DEL],
-        News::Checked(_) => vec![CHECK],
-        News::Changed(Change { old, new, .. }) => {
-            let (before, after) = (old.operation, new.operation);
-            let admin = (old.admin != new.admin).then_some(ADMIN);
-            let up = (before == Operation::Stopped && after != before).then_some(UP);
-            let down = (after == Operation::Stopped && after != before).then_some(DOWN);
-            let state = (before != after).then_some(STATE);
-            [admin, up, down, state].into_iter().flatten().collect()
-        }
-    }
-}
-
-impl Subscription {
-    fn asks_for(&self, event: &Event) -> bool {
-        let is_server = self.server.as_ref().is_none_or(|(backend, puid)| *backend == event.backend && *puid == event.puid);
-        is_server && (self.types >> event.kind & 1 == 1 || self.server.is_some() && event.kind == DEL)
-    }
-
-    fn put(&self, event: Event) {
-        let mut inner = lock(&self.inner);
-        match inner.waiting.len() < MOST_WAITING {
-            true => inner.waiting.push_back(event),
-            false => inner.dropped = true,
-        }
-        drop(inner);
-        self.bell.notify_one();
-    }
-
-    fn end(&self) {
-        lock(&self.inner).ended = true;
-        self.bell.notify_one();
-    }
-
-    /// The next event; `None` once the subscription has ended. Second: whether some were dropped.
-    async fn next(&self) -> Option<(Event, bool)> {
-        loop {
-            let heard = self.bell.notified();
-            {
-                let mut inner = lock(&self.inner);
-                if inner.ended {
-                    return None;
-                }
-                if let Some(event) = inner.waiting.pop_front() {
-                    let dropped = inner.waiting.is_empty() && std::mem::take(&mut inner.dropped);
-                    return Some((event, dropped));
-                }
-            }
-            heard.await;
-        }
-    }
-}
-
 impl Listening {
     /// Starts the task that calls the script's function, on a worker.
     pub(crate) fn spawn(self, worker: &Rc<Worker>, tuning: Tuning) {
@@ -199,17 +50,17 @@ impl Listening {
     }
 
     async fn listen(self, worker: Rc<Worker>, tuning: Tuning) {
-        let complain = |reason: &str| lent::worker(&worker, || self.library.complain(&format!("Lua event_hdl: {reason}")));
+        let report = |reason: &str| lent::worker(&worker, || complain(&*self.house, &format!("Lua event_hdl: {reason}")));
         while let Some((event, dropped)) = self.subscription.next().await {
             if dropped {
-                complain(&format!("events were dropped, because more than {MOST_WAITING} waited for the script"));
+                report(&format!("events were dropped, because more than {MOST_WAITING} waited for the script"));
             }
             // A subscription to a server ends with it.
             let is_last = event.kind == DEL && self.subscription.server.is_some();
             if self.subscription.types >> event.kind & 1 == 1
                 && let Err(Failure::Wrong(reason)) = self.call(&event, &worker, &tuning).await
             {
-                complain(&format!("runtime error: {reason}"));
+                report(&format!("runtime error: {reason}"));
             }
             if is_last {
                 self.subscription.end();
@@ -300,22 +151,21 @@ fn admin(lua: &Lua, change: &Change) -> mlua::Result<Table> {
 
 /// The object `ServerEventCheckRes`.
 fn result(lua: &Lua, checked: &Checked) -> mlua::Result<Table> {
-    let check = &checked.check;
     let table = lua.create_table()?;
     table.set(
         "result",
-        match check.status.result() {
+        match checked.result {
             4 => "CONDPASS",
             3 => "PASSED",
             _ => "FAILED",
         },
     )?;
     table.set("agent", checked.agent)?;
-    table.set("duration", u64::try_from(check.duration.as_millis()).unwrap_or(u64::MAX))?;
+    table.set("duration", u64::try_from(checked.duration.as_millis()).unwrap_or(u64::MAX))?;
     let reason = lua.create_table()?;
-    reason.set("short", check.status.code())?;
-    reason.set("desc", check.status.text())?;
-    reason.set("code", check.status.has_code().then_some(check.code))?;
+    reason.set("short", checked.short)?;
+    reason.set("desc", checked.text)?;
+    reason.set("code", checked.code)?;
     table.set("reason", reason)?;
     let health = lua.create_table_from([("cur", checked.health), ("rise", checked.rise), ("fall", checked.fall)])?;
     table.set("health", health)?;
@@ -356,22 +206,25 @@ fn subscribe(
     server: Option<(String, u32)>,
 ) -> mlua::Result<Value> {
     let types = bits(types)?;
-    let Some(library) = home.library.upgrade() else { return Ok(Value::Nil) };
+    let Some(house) = home.house.upgrade() else { return Ok(Value::Nil) };
     // Of the states that load one file, the first worker's subscribes.
     if thread > 1 && !home.is_serving() {
         return Ok(Value::Nil);
     }
-    let subscription = Arc::new(Subscription { types, server, inner: Mutex::default(), bell: Notify::new() });
-    if !library.hub().add(&subscription) {
+    let subscription = Arc::new(Subscription::new(types, server));
+    if !house.hub().add(&subscription) {
         return Err(mlua::Error::runtime(format!("event_sub: there are {MOST} subscriptions already")));
     }
     match lent::worker_here().filter(|_| home.is_serving()) {
         Some(worker) => {
             let (subscription, callable) = (subscription.clone(), Callable { lua: lua.clone(), function });
-            let tuning = library.tuning();
-            Listening { subscription, callable, library }.spawn(&worker, tuning);
+            let tuning = house.tuning();
+            Listening { subscription, callable, house }.spawn(&worker, tuning);
         }
-        None => lock(&home.registry).subscriptions.push((subscription.clone(), function)),
+        None => {
+            let mut registry = home.registry.lock().unwrap_or_else(PoisonError::into_inner);
+            registry.subscriptions.push((subscription.clone(), function));
+        }
     }
     Ok(Value::UserData(lua.create_userdata(Handle(subscription))?))
 }
@@ -402,8 +255,4 @@ fn bits(types: &Table) -> mlua::Result<u8> {
         return Err(mlua::Error::runtime("event_sub expects a list of events"));
     }
     Ok(bits)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

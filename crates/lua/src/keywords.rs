@@ -1,6 +1,7 @@
 //! `lua-load`, `lua-load-per-thread`, `lua-prepend-path`, `tune.lua.*`.
 
-use crate::library::{Library, PathKind};
+use crate::library::Library;
+use crate::state::PathKind;
 use mlua::StdLib;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -7,25 +7,23 @@
 //! ```
 
 use crate::action::{self, ScriptAction};
-use crate::cli::Desk;
-use crate::core::{Registered, SETS};
-use crate::events::Hub;
+use crate::core::SETS;
+use crate::desk::{self, Desk};
+use crate::home::{House, Kind, Registered, complain};
+use crate::hub::Hub;
 use crate::lent;
-use crate::run::{Callable, Limits, Run};
-use crate::samples::Names;
+use crate::names::Names;
+use crate::run::{Callable, Failure, Limits, Run};
 use crate::service::Service;
 use crate::socket;
-use crate::speak::say;
-use crate::state::{Place, State};
+use crate::state::{PathKind, Place, State};
 use crate::tuning::Tuning;
-use mlua::Function;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use terse_admin::Link;
+use terse_admin::{Guest, Link};
 use terse_balance::Wardens;
 use terse_config::{Args, Fault};
-use terse_proxy::log::Level;
 use terse_proxy::rules::{Action, RuleSet};
 use terse_proxy::script::{self, Applet};
 use terse_proxy::worker::Worker;
@@ -55,30 +53,6 @@ struct Inner {
     files: Vec<(PathBuf, Vec<String>)>,
 }
 
-/// List of paths of Lua's.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum PathKind {
-    /// `package.path`
-    Path,
-    /// `package.cpath`
-    CPath,
-}
-
-/// Kind of a registered function.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Kind {
-    /// `core.register_action`, for a set of rules, as scripts write it.
-    Action(&'static str),
-    /// `core.register_service`
-    Service,
-    /// `core.register_fetches`
-    Fetch,
-    /// `core.register_converters`
-    Converter,
-    /// `core.register_cli`
-    Cli,
-}
-
 /// A function of that name, in whichever state.
 #[derive(Clone)]
 pub(crate) struct Named {
@@ -100,19 +74,9 @@ impl Library {
         change(&mut self.lock().tuning);
     }
 
-    /// The way to the process's commands and figures.
-    pub(crate) fn link(&self) -> Link {
-        self.lock().link.clone()
-    }
-
     /// The way of commands of the stats socket to their functions.
     pub(crate) fn desk(&self) -> &Desk {
         &self.desk
-    }
-
-    /// The subscriptions of its scripts.
-    pub(crate) fn hub(&self) -> &Hub {
-        &self.hub
     }
 
     /// Sets the way to the process's commands and figures.
@@ -170,7 +134,8 @@ impl Library {
             let inner = self.lock();
             (inner.tuning, inner.names.clone().unwrap_or_default(), inner.paths.clone())
         };
-        let state = State::new(self, place, &tuning, &names)?;
+        let house: Arc<dyn House> = self.clone();
+        let state = State::new(&Arc::downgrade(&house), place, &tuning, &names)?;
         paths.iter().try_for_each(|(kind, path)| state.prepend(*kind, path))?;
         Ok(Arc::new(state))
     }
@@ -200,17 +165,30 @@ impl Library {
         }
     }
 
-    /// Reports a fault.
-    pub(crate) fn complain(&self, line: &str) {
-        say(&self.tuning(), Level::Alert, line.as_bytes());
-    }
-
     fn limits(&self, tuning: &Tuning) -> Limits {
         Limits { total: tuning.session, burst: tuning.burst }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl House for Library {
+    fn tuning(&self) -> Tuning {
+        Library::tuning(self)
+    }
+
+    fn link(&self) -> Link {
+        self.lock().link.clone()
+    }
+
+    fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    fn command(self: Arc<Self>, name: &str) -> Arc<dyn Guest> {
+        desk::command(&self, name)
     }
 }
 
@@ -239,7 +217,7 @@ impl Named {
             Kind::Converter => "converter",
             Kind::Cli => "command",
         };
-        self.library.complain(&format!("Lua {what} '{}': runtime error: {reason}", self.name));
+        complain(&*self.library, &format!("Lua {what} '{}': runtime error: {reason}", self.name));
     }
 }
 
@@ -268,14 +246,14 @@ impl script::Library for Library {
 
     fn hear(self: Arc<Self>, wardens: &Wardens) {
         let library = Arc::downgrade(&self);
-        wardens.tell_news(Arc::new(move |farm, server, news| {
+        wardens.tell_news(Arc::new(move |subject, news| {
             if let Some(library) = library.upgrade() {
-                library.hub.hear(farm, server, news);
+                library.hub.hear(subject, news);
             }
         }));
     }
 
-    fn begin(&self, worker: &Rc<Worker>) {
+    fn begin(self: Arc<Self>, worker: &Rc<Worker>) {
         let sharing = worker.plan.process.workers;
         socket::prepare(&worker.plan);
         let tuning = self.tuning();
@@ -301,13 +279,12 @@ impl script::Library for Library {
 
 impl Library {
     /// The state of a worker that is not the first.
-    fn another(&self, worker: &Rc<Worker>, at: usize, workers: usize) -> Option<Arc<State>> {
+    fn another(self: &Arc<Library>, worker: &Rc<Worker>, at: usize, workers: usize) -> Option<Arc<State>> {
         let files = self.lock().files.clone();
         if files.is_empty() {
             return None;
         }
-        let library = self.lock().own.as_ref().and_then(|state| state.library())?;
-        let state = library.state(Place::Worker(worker.index)).and_then(|state| {
+        let state = self.state(Place::Worker(worker.index)).and_then(|state| {
             lent::worker(worker, || files.iter().try_for_each(|(file, args)| state.load(file, args, None)))?;
             Ok(state)
         });
@@ -318,22 +295,22 @@ impl Library {
                 Some(state)
             }
             Err(reason) => {
-                lent::worker(worker, || self.complain(&format!("Lua of worker {}: {reason}", worker.index + 1)));
+                lent::worker(worker, || complain(&**self, &format!("Lua of worker {}: {reason}", worker.index + 1)));
                 None
             }
         }
     }
 
     /// Runs the functions that were registered for the start, and starts the tasks.
-    fn start(&self, worker: &Rc<Worker>, state: &Arc<State>, instructions: u32) {
+    fn start(self: &Arc<Library>, worker: &Rc<Worker>, state: &Arc<State>, instructions: u32) {
         let tuning = self.tuning();
         state.watch(instructions);
         let (inits, tasks, subscriptions) = state.begin();
         for function in inits {
             let run = Run::start(&state.callable(function), (), self.limits(&tuning));
             let result = lent::worker(worker, || run.and_then(Run::at_once));
-            if let Err(crate::run::Failure::Wrong(reason)) = result {
-                lent::worker(worker, || self.complain(&format!("Lua init: runtime error: {reason}")));
+            if let Err(Failure::Wrong(reason)) = result {
+                lent::worker(worker, || complain(&**self, &format!("Lua init: runtime error: {reason}")));
             }
         }
         subscriptions.into_iter().for_each(|listening| listening.spawn(worker, tuning));
@@ -357,31 +334,3 @@ fn unknown(args: &Args<'_>, what: &str, name: &str) -> Fault {
     args.fault(format!("unknown {what} 'lua.{name}'"))
         .hint(format!("no script that is loaded has registered it by 'core.register_{what}'"))
 }
-
-/// A function that runs independently of traffic.
-pub(crate) struct Task {
-    pub(crate) callable: Callable,
-    pub(crate) args: mlua::MultiValue,
-    pub(crate) library: Arc<Library>,
-}
-
-impl Task {
-    /// Starts it on a worker.
-    pub(crate) fn spawn(self, worker: &Rc<Worker>, tuning: Tuning) {
-        let limits = Limits { total: tuning.task, burst: tuning.burst };
-        let worker = worker.clone();
-        tokio::task::spawn_local(async move {
-            let mut run = match Run::start(&self.callable, self.args, limits) {
-                Ok(run) => run,
-                Err(_) => return,
-            };
-            let result = std::future::poll_fn(|cx| lent::worker(&worker, || run.poll(cx))).await;
-            if let Err(crate::run::Failure::Wrong(reason)) = result {
-                lent::worker(&worker, || self.library.complain(&format!("Lua task: runtime error: {reason}")));
-            }
-        });
-    }
-}
-
-/// A function to be called at the start.
-pub(crate) type Init = Function;

@@ -3,8 +3,8 @@
 //! A map's file is read when the script is loaded, as those of the configuration are: at run time no file is opened.
 
 use crate::guard;
+use crate::home::Home;
 use crate::lent;
-use crate::state::Home;
 use mlua::{Lua, Table, UserData, UserDataMethods, UserDataRef, Value, Variadic};
 use std::sync::{Arc, Mutex, PoisonError};
 use terse_sample::Value as Sample;

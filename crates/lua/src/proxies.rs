@@ -5,8 +5,8 @@
 //! more.
 
 use crate::events;
+use crate::home::Home;
 use crate::lent;
-use crate::state::Home;
 use mlua::{Lua, Table, Value, Variadic};
 use std::sync::Arc;
 use std::time::Instant;
@@ -149,7 +149,7 @@ fn unescaped(text: &[u8]) -> (Vec<u8>, &[u8]) {
 
 /// The way to the process's commands and figures.
 fn link(home: &Home) -> mlua::Result<Link> {
-    let library = home.library.upgrade().ok_or_else(|| mlua::Error::runtime("the process ends"))?;
+    let library = home.house.upgrade().ok_or_else(|| mlua::Error::runtime("the process ends"))?;
     Ok(library.link())
 }
 

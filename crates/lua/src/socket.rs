@@ -4,9 +4,9 @@
 //! end. The task is needed because a TLS connection belongs to a worker, and values of Lua to none.
 
 use crate::guard;
+use crate::home::Home;
 use crate::lent::worker_here;
 use crate::run::may_wait;
-use crate::state::Home;
 use crate::wire::{self, Opened, PIECE, Wire};
 use mlua::{IntoLua, IntoLuaMulti, Lua, MultiValue, Table, UserData, UserDataRef, Value};
 use std::future::{Future, poll_fn};
@@ -50,8 +50,8 @@ static CONNECTOR: OnceLock<Option<Arc<Connector>>> = OnceLock::new();
 pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
     let class = lua.create_table()?;
     let most = {
-        let library = home.library.clone();
-        move || library.upgrade().map_or(0, |library| library.tuning().memory_bytes)
+        let house = home.house.clone();
+        move || house.upgrade().map_or(0, |house| house.tuning().memory_bytes)
     };
     class.set("connect", lua.create_async_function(|lua, (this, address, port)| connect(lua, this, address, port, false))?)?;
     class.set("connect_ssl", lua.create_async_function(|lua, (this, address, port)| connect(lua, this, address, port, true))?)?;

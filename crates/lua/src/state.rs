@@ -1,12 +1,13 @@
 //! A state of Lua: its libraries, its limits, HAProxy's interface, and the functions that its scripts have registered.
 
 use crate::burst;
-use crate::core::{self, Registered, Registry};
+use crate::core;
 use crate::events::Listening;
 use crate::guard;
-use crate::library::{Init, Kind, Library, PathKind, Task};
+use crate::home::{Home, House, Kind, Registered, Registry};
+use crate::names::Names;
 use crate::run::{Callable, told, told_whole};
-use crate::samples::Names;
+use crate::task::Task;
 use crate::tuning::Tuning;
 use crate::{applet, client, http, patterns, proxies, queue, regex, samples, socket, stream, texts, txn};
 use mlua::{ChunkMode, Function, Lua, LuaOptions, StdLib, Table, Variadic};
@@ -15,6 +16,18 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use terse_sample::Language;
+
+/// List of paths of Lua's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PathKind {
+    /// `package.path`
+    Path,
+    /// `package.cpath`
+    CPath,
+}
+
+/// A function to be called at the start.
+pub(crate) type Init = Function;
 
 /// Owner of a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,20 +43,7 @@ pub(crate) struct State {
     lua: Lua,
     registry: Arc<Mutex<Registry>>,
     reading: Arc<Mutex<Option<Language>>>,
-    library: Weak<Library>,
-}
-
-/// Facts that functions of a state know of it.
-#[derive(Clone)]
-pub(crate) struct Home {
-    pub(crate) library: Weak<Library>,
-    pub(crate) registry: Arc<Mutex<Registry>>,
-    pub(crate) names: Arc<Names>,
-    /// The language of the configuration while a script is loaded with it.
-    pub(crate) reading: Arc<Mutex<Option<Language>>>,
-    /// A number that no other state has.
-    pub(crate) id: usize,
-    pub(crate) booleans: bool,
+    house: Weak<dyn House>,
 }
 
 /// Time limit of a script while it is loaded.
@@ -53,7 +53,7 @@ static STATES: AtomicUsize = AtomicUsize::new(0);
 
 impl State {
     /// A new state, with nothing loaded.
-    pub(crate) fn new(library: &Arc<Library>, place: Place, tuning: &Tuning, names: &Arc<Names>) -> Result<State, String> {
+    pub(crate) fn new(house: &Weak<dyn House>, place: Place, tuning: &Tuning, names: &Arc<Names>) -> Result<State, String> {
         let registry = Arc::<Mutex<Registry>>::default();
         let reading = Arc::<Mutex<Option<Language>>>::default();
         let make = || -> mlua::Result<Lua> {
@@ -63,7 +63,7 @@ impl State {
             }
             burst::watch(&lua, tuning.instructions(1))?;
             let home = Home {
-                library: Arc::downgrade(library),
+                house: house.clone(),
                 registry: registry.clone(),
                 names: names.clone(),
                 reading: reading.clone(),
@@ -93,7 +93,7 @@ impl State {
             Ok(lua)
         };
         let lua = make().map_err(|error| format!("no Lua state can be made: {}", told(&error)))?;
-        Ok(State { lua, registry, reading, library: Arc::downgrade(library) })
+        Ok(State { lua, registry, reading, house: house.clone() })
     }
 
     /// Reads and runs a file.
@@ -132,11 +132,6 @@ impl State {
         Callable { lua: self.lua.clone(), function }
     }
 
-    /// The library that it is part of.
-    pub(crate) fn library(&self) -> Option<Arc<Library>> {
-        self.library.upgrade()
-    }
-
     /// Sets the number of instructions after which the clock is read.
     pub(crate) fn watch(&self, instructions: u32) {
         // A state that cannot be watched anew is watched as before.
@@ -151,11 +146,11 @@ impl State {
         let inits = std::mem::take(&mut registry.inits);
         let tasks = std::mem::take(&mut registry.tasks);
         let subscriptions = std::mem::take(&mut registry.subscriptions);
-        let Some(library) = self.library() else { return (inits, Vec::new(), Vec::new()) };
-        let task = |(function, args)| Task { callable: self.callable(function), args, library: library.clone() };
+        let Some(house) = self.house.upgrade() else { return (inits, Vec::new(), Vec::new()) };
+        let task = |(function, args)| Task { callable: self.callable(function), args, house: house.clone() };
         let listening = |(subscription, function)| {
             let callable = self.callable(function);
-            Listening { subscription, callable, library: library.clone() }
+            Listening { subscription, callable, house: house.clone() }
         };
         (inits, tasks.into_iter().map(task).collect(), subscriptions.into_iter().map(listening).collect())
     }

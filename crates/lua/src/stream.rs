@@ -2,8 +2,8 @@
 
 use crate::burst;
 use crate::guard;
+use crate::home::Home;
 use crate::run::Ended;
-use crate::state::Home;
 use crate::wire::{PIECE, Wire};
 use crate::{samples, vars};
 use mlua::{Lua, Table, UserData, UserDataRef, Value};

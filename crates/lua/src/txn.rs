@@ -2,9 +2,9 @@
 
 use crate::core::{SPEAKERS, level};
 use crate::guard;
+use crate::home::Home;
 use crate::lent::{self, Seen};
 use crate::run::Ended;
-use crate::state::Home;
 use crate::{http, message, samples, vars};
 use mlua::{Lua, Table, Value};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Variables, and data that scripts keep of a stream.
 
+use crate::home::Home;
 use crate::lent;
-use crate::state::Home;
 use crate::values::{from_lua, to_lua};
 use mlua::{Lua, Table, Value};
 use std::any::Any;

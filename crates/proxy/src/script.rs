@@ -45,7 +45,7 @@ pub trait Library: Send + Sync {
     fn hear(self: Arc<Self>, wardens: &Wardens);
 
     /// Starts the tasks beside traffic, when a worker begins to serve.
-    fn begin(&self, worker: &Rc<Worker>);
+    fn begin(self: Arc<Self>, worker: &Rc<Worker>);
 }
 
 /// A service that speaks HTTP/1 on a socket.

@@ -172,7 +172,7 @@ pub fn run(plan: Arc<Plan>, index: usize, listeners: Vec<(usize, Access)>, share
         let worker = Worker::new(plan, index, shared);
         tokio::task::spawn_local(worker.wheel.clone().drive());
         if let Some(scripts) = &worker.plan.scripts {
-            scripts.begin(&worker);
+            scripts.clone().begin(&worker);
         }
         let fronts = worker.plan.frontends.iter().map(|frontend| &frontend.log.journal);
         fronts.chain([&worker.plan.journal]).for_each(|journal| worker.logger.borrow_mut().open(journal));
