@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use terse_balance::Server;
 use terse_proxy::plan::{Backend, Bind, Frontend, Plan};
+use terse_tls::Secret;
 
 /// Subject of figures.
 #[derive(Clone, Copy)]
@@ -46,11 +47,20 @@ impl Link {
     /// # Errors
     /// The fault of the command, or that the process does not serve yet.
     pub fn ask(&self, words: &[&[u8]]) -> Result<Vec<u8>, String> {
+        self.give(words, None)
+    }
+
+    /// The same, with a payload.
+    ///
+    /// # Errors
+    /// As [`Link::ask`].
+    pub fn give(&self, words: &[&[u8]], payload: Option<&[u8]>) -> Result<Vec<u8>, String> {
         let context = self.context().ok_or("the process does not serve yet")?;
         let words: Vec<Word> = words.iter().map(|word| Word::of(word)).collect();
         let (command, args) = command::find(&words).ok_or("there is no such command")?;
         context.tally.commands.fetch_add(1, Relaxed);
         let mut client = Client::of_script(context.settings.timeout());
+        client.payload = payload.map(|payload| Secret::from(payload.to_vec()));
         let outcome = (command.run)(&mut Call { args, client: &mut client, context: &context });
         if client.waiting.is_some() || client.following.is_some() || client.ending.is_some() {
             return Err(format!("'{}' is a command for clients alone", command.name));

@@ -39,7 +39,10 @@ pub(crate) fn install(lua: &Lua, home: &Home, thread: usize) -> mlua::Result<()>
     }
     for (name, reason) in ABSENT_CLASSES {
         let (class, meta) = (lua.create_table()?, guard::hidden(lua)?);
-        meta.set("__index", absent(lua, (*name).to_owned(), reason)?)?;
+        let look = move |_: &Lua, (_, key): (Value, String)| -> mlua::Result<()> {
+            Err(mlua::Error::runtime(format!("{name}.{key} is not available in terse: {reason}")))
+        };
+        meta.set("__index", lua.create_function(look)?)?;
         class.set_metatable(Some(meta))?;
         lua.globals().set(*name, class)?;
     }
@@ -62,11 +65,8 @@ const ABSENT: &[(&str, &str)] =
     &[("register_filter", "filters cannot be written in Lua"), ("use_native_mailers_config", "there are no 'mailers' sections")];
 
 /// Classes of HAProxy's that are globals and that terse does not have.
-const ABSENT_CLASSES: &[(&str, &str)] = &[
-    ("filter", "filters cannot be written in Lua"),
-    ("CertCache", "certificates are changed by the stats socket"),
-    ("ACME", "certificates are not ordered by scripts"),
-];
+const ABSENT_CLASSES: &[(&str, &str)] =
+    &[("filter", "filters cannot be written in Lua"), ("ACME", "certificates are not ordered by scripts")];
 
 /// A function that fails with the reason why it is not there.
 pub(crate) fn absent(lua: &Lua, name: String, reason: &'static str) -> mlua::Result<Function> {

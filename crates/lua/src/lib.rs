@@ -26,6 +26,7 @@
 mod action;
 mod applet;
 mod burst;
+mod certificates;
 mod channel;
 mod cli;
 mod client;

@@ -9,7 +9,7 @@ use crate::names::Names;
 use crate::run::{Callable, told, told_whole};
 use crate::task::Task;
 use crate::tuning::Tuning;
-use crate::{applet, client, http, patterns, proxies, queue, regex, samples, socket, stream, texts, txn};
+use crate::{applet, certificates, client, http, patterns, proxies, queue, regex, samples, socket, stream, texts, txn};
 use mlua::{ChunkMode, Function, Lua, LuaOptions, StdLib, Table, Variadic};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -88,6 +88,7 @@ impl State {
             texts::install(&lua)?;
             regex::install(&lua)?;
             queue::install(&lua)?;
+            certificates::install(&lua, &home)?;
             patterns::install(&lua, &home)?;
             proxies::install(&lua, &home, thread)?;
             Ok(lua)

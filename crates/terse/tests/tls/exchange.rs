@@ -51,6 +51,52 @@ fn a_certificate_is_exchanged_once_it_is_committed() {
 }
 
 #[test]
+fn a_script_renews_a_certificate() {
+    let root = authority("root");
+    let (old, new) = (signed(Kind::Ecdsa, &["old", "a.test"], &root), signed(Kind::Rsa, &["new", "b.test"], &root));
+    let script = r#"
+local folder = ...
+local function content(name)
+  local file = io.open(folder .. "/" .. name)
+  local text = file:read("a")
+  file:close()
+  return text
+end
+core.register_cli({ "renew" }, "Renews a certificate.", function(applet, _, file, crt, key)
+  local ok, reason = pcall(CertCache.set, { filename = file, crt = content(crt), key = key and content(key) })
+  applet:send(tostring(ok) .. " " .. tostring(reason):gsub("\n.*", "") .. "\n")
+end)
+"#;
+    let text = format!(
+        "global\n nbthread 1\n stats socket \"${{dir}}/stats\" level admin\n tune.lua.bool-sample-conversion normal\n \
+         lua-load \"${{dir}}/s.lua\" \"${{dir}}\"\n{DEFAULTS}\nfrontend web\n bind fd@${{web}} ssl crt a.pem\n http-request return status 200\n"
+    );
+    let terse = Terse::with(&text)
+        .file("s.lua", script)
+        .file("a.pem", old.pem())
+        .file("new.pem", new.pem())
+        .file("new.crt", new.certificate_pem())
+        .file("new.key", new.key_pem())
+        .file("old.key", old.key_pem());
+    let terse = terse.file("wrong.pem", "nonsense").listen("web").start();
+    let refused = |line: &str, said: &str| {
+        let answer = command(&terse, line);
+        assert!(answer.starts_with("false ") && answer.contains(said), "{line}: {answer}");
+        assert_eq!(
+            (shown(&terse, "b.test"), command(&terse, "show ssl cert")),
+            ("old".into(), "# filename\na.pem\n\n".into()),
+            "{line}"
+        );
+    };
+    refused("renew none.pem new.pem", "CertCache.set: Can't replace a certificate which is not referenced by the configuration!");
+    refused("renew a.pem wrong.pem", "there is no certificate in it");
+    refused("renew a.pem new.crt old.key", "CertCache.set: ");
+    assert_eq!(command(&terse, "renew a.pem new.crt new.key"), "true nil\n\n");
+    assert_eq!((shown(&terse, "b.test"), command(&terse, "show ssl cert")), ("new".into(), "# filename\na.pem\n\n".into()));
+    terse.end();
+}
+
+#[test]
 fn what_is_wrong_takes_no_place() {
     let root = authority("root");
     let (old, new) = (signed(Kind::Ecdsa, &["old"], &root), signed(Kind::Ecdsa, &["new"], &root));
