@@ -23,6 +23,7 @@
 //! * The state that workers share is locked while Lua runs, and at no other time: a call that waits has left Lua.
 //! * An error of a script is logged with its file and line. No act of a script ends the process.
 
+mod absent;
 mod action;
 mod applet;
 mod burst;

@@ -1,5 +1,6 @@
 //! A state of Lua: its libraries, its limits, HAProxy's interface, and the functions that its scripts have registered.
 
+use crate::absent;
 use crate::burst;
 use crate::core;
 use crate::events::Listening;
@@ -101,8 +102,12 @@ impl State {
     pub(crate) fn load(&self, file: &Path, args: &[String], reading: Option<Language>) -> Result<(), String> {
         let shown = file.display();
         let text = std::fs::read(file).map_err(|error| format!("cannot read '{shown}': {error}"))?;
+        let missing = absent::find(&text);
         let chunk = self.lua.load(text).set_name(format!("@{shown}")).set_mode(ChunkMode::Text);
         let function = chunk.into_function().map_err(|error| syntax(&error))?;
+        if let Some((line, reason)) = missing {
+            return Err(format!("{shown}:{line}: {reason}"));
+        }
         let args: Variadic<String> = args.iter().cloned().collect();
         // Not in a coroutine: while a file is loaded no function can wait.
         *self.reading.lock().unwrap_or_else(PoisonError::into_inner) = reading;

@@ -239,6 +239,11 @@ fn scripts_that_are_wrong_are_problems_of_the_file() {
         ("CertCache.set({ filename = 'a.pem' })", "", "CertCache.set: there is nothing to change"),
         ("CertCache.set({ filename = 'a.pem', crl = 'x' })", "", "CertCache.set: 'crl' is no field; fields are filename, crt,"),
         ("CertCache.set({ filename = 'a.pem', crt = 'x' })", "", "CertCache.set: the process does not serve yet"),
+        (
+            "\nfunction later() ACME.challenge_ready('a', 'b') end",
+            "",
+            "script.lua:2: ACME.challenge_ready is not available in terse",
+        ),
         ("ACME.challenge_ready('a', 'b')", "", "script.lua:1: ACME.challenge_ready is not available in terse: certificates"),
         ("local x = core.backends['be']", "", "script.lua:1: the configuration is still being read"),
         ("core.set_map('x', 'a', 'b')", "", "the configuration is still being read"),
