@@ -71,6 +71,8 @@ struct Talk<'a> {
     misdeeds: &'a [Misdeed],
     /// Streams on which something is done yet, and rounds that are left.
     busy: Vec<(u32, &'a Misdeed, u32)>,
+    /// Streams whose windows are kept full.
+    full: Vec<u32>,
 }
 
 impl<'a> Talk<'a> {
@@ -79,7 +81,7 @@ impl<'a> Talk<'a> {
         socket.set_nonblocking(true)?;
         // Its client's limits are tried, not its own.
         let limits = Limits { unfinished_streams: 1 << 40, ..Limits::default() };
-        Ok(Talk { socket, codec: Connection::server(limits), output: Vec::new(), misdeeds, busy: Vec::new() })
+        Ok(Talk { socket, codec: Connection::server(limits), output: Vec::new(), misdeeds, busy: Vec::new(), full: Vec::new() })
     }
 
     fn serve(mut self, is_over: &AtomicBool) -> io::Result<()> {
@@ -116,6 +118,7 @@ impl<'a> Talk<'a> {
                 Some(Event::Reset { id, .. }) => {
                     self.codec.release(id, Code::CANCEL);
                     self.busy.retain(|(busy, misdeed, _)| *busy != id || misdeed.drip.is_none());
+                    self.full.retain(|full| *full != id);
                 }
                 Some(_) => {}
             }
@@ -132,6 +135,12 @@ impl<'a> Talk<'a> {
             // Frames of the codec's own come before those that it does not know of.
             self.flush();
             (misdeed.begin)(id, &mut self.output);
+            if misdeed.fills {
+                let mut response = Response::default();
+                response.status = 200;
+                self.codec.send_response(id, &response, false);
+                self.full.push(id);
+            }
             if misdeed.rounds > 0 || misdeed.drip.is_some() {
                 self.busy.push((id, misdeed, misdeed.rounds));
             } else {
@@ -155,8 +164,15 @@ impl<'a> Talk<'a> {
         self.codec.wrote(repeated);
     }
 
-    /// Appends rounds while there is room.
+    /// Appends rounds while there is room, and data as far as windows let it through.
     fn fill(&mut self) {
+        let room = BATCH_BYTES.saturating_sub(self.output.len());
+        for id in &self.full {
+            if self.codec.output().len() < room {
+                self.codec.send_data(*id, &[b'x'; FILLING_BYTES], false);
+            }
+        }
+        self.flush();
         for (id, misdeed, left) in &mut self.busy {
             while *left > 0 && self.output.len() < BATCH_BYTES {
                 (misdeed.round)(*id, &mut self.output);
@@ -185,6 +201,9 @@ impl<'a> Talk<'a> {
         self.codec.wrote(count);
     }
 }
+
+/// The data that is sent at once on a stream whose window is open.
+const FILLING_BYTES: usize = 16_000;
 
 /// What everything else is answered.
 pub const GOOD: &[u8] = b"good";

@@ -21,6 +21,8 @@ pub struct Misdeed {
     pub(super) round: fn(u32, &mut Vec<u8>),
     /// Rounds after which the server has enough.
     pub(super) rounds: u32,
+    /// As much data comes as the window lets through.
+    pub(super) fills: bool,
     /// What comes in each [`super::DRIP_EVERY`] of an answer that does not end.
     pub(super) drip: Option<fn(u32, &mut Vec<u8>)>,
     /// The streams of a client that waits, and their first window.
@@ -73,6 +75,7 @@ fn misdeed(name: &'static str, cause: Option<&'static str>, begin: Append) -> Mi
         begin,
         round: nothing,
         rounds: 0,
+        fills: false,
         drip: None,
         streams: STREAMS,
         window: None,
@@ -163,25 +166,18 @@ fn failures() -> Vec<Misdeed> {
 /// Answers that do not end.
 fn endless() -> Vec<Misdeed> {
     let hold = |name, begin, drip| Misdeed { drip: Some(drip), ..misdeed(name, None, begin) };
-    let full = |id, out: &mut Vec<u8>| {
-        head(id, out);
-        (0..4).for_each(|_| frames::data(id, &[b'x'; 16_000], false, out));
-    };
     vec![
         hold("server-silent", nothing, nothing),
         Misdeed { streams: 1, ..hold("server-half-a-block", half_head, nothing) },
         hold("server-without-end", head, |id, out| frames::data(id, b"x", false, out)),
-        // With its client's help: each of its streams has a window of data that nobody takes, and a buffer on either side.
-        Misdeed { most_bytes: MOST_UNREAD_BYTES, ..hold("server-unread", full, nothing) },
-        Misdeed { window: Some(0), most_bytes: MOST_UNREAD_BYTES, ..hold("server-unread-by-all", full, nothing) },
+        // With its client's help: each of its streams has a window of data that nobody takes.
+        Misdeed { fills: true, ..hold("server-unread", nothing, nothing) },
+        Misdeed { fills: true, window: Some(0), ..hold("server-unread-by-all", nothing, nothing) },
+        Misdeed { fills: true, window: Some(1), ..hold("server-unread-but-a-byte", nothing, nothing) },
         // The client's connection costs as much.
         Misdeed { is_upload: true, most_bytes: 2.0 * MOST_GROWTH_BYTES, ..hold("server-takes-nothing", nothing, nothing) },
     ]
 }
-
-/// What all streams of a client's connection may hold of a server of HTTP/2: `tune.h2.fe.max-concurrent-streams` times
-/// `tune.h2.be.initial-window-size` and two buffers.
-const MOST_UNREAD_BYTES: f64 = 100.0 * (65_535.0 + 2.0 * 16_384.0) + MOST_GROWTH_BYTES;
 
 fn nothing(_: u32, _: &mut Vec<u8>) {}
 
