@@ -390,6 +390,11 @@ impl Multiplexed {
         self.state.get() >= State::HalfClosed
     }
 
+    /// Whether the peer takes data of any stream, as far as the connection's window says.
+    pub fn is_open(&self) -> bool {
+        self.codec.borrow().window(0) > 0
+    }
+
     /// Whether nothing can be sent any more.
     pub fn is_broken(&self) -> bool {
         self.state.get() == State::Broken

@@ -265,7 +265,14 @@ impl Transport {
 impl Reader<'_> {
     /// Reads into the buffer's room; 0 at the end of the stream.
     pub fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut Buffer) -> Poll<io::Result<usize>> {
-        let n = ready!(self.poll_receive(cx, buffer.room()))?;
+        self.poll_read_most(cx, buffer, usize::MAX)
+    }
+
+    /// The same, of so many bytes at most.
+    pub fn poll_read_most(&mut self, cx: &mut Context<'_>, buffer: &mut Buffer, most: usize) -> Poll<io::Result<usize>> {
+        let room = buffer.room();
+        let most = room.len().min(most);
+        let n = ready!(self.poll_receive(cx, &mut room[..most]))?;
         buffer.advance(n);
         Poll::Ready(Ok(n))
     }

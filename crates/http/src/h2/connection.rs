@@ -434,10 +434,11 @@ impl Connection {
         }
     }
 
-    /// The window that a new stream's peer may count on.
+    /// The window that a new stream's peer may count on. A client may open streams before it has read this side's SETTINGS;
+    /// a server has read a client's before the head of any stream.
     pub(super) fn first_window(&self) -> i64 {
         let ours = i64::from(self.limits.stream_window);
-        if self.is_confirmed { ours } else { ours.max(i64::from(WINDOW)) }
+        if self.is_confirmed || !self.is_server { ours } else { ours.max(i64::from(WINDOW)) }
     }
 
     pub(super) fn new_stream(&self, id: u32) -> Stream {

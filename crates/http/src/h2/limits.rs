@@ -13,6 +13,11 @@ pub struct Limits {
     pub stream_window: u32,
     /// The same of a stream whose reader keeps up. All windows above [`Limits::stream_window`] share half of the budget.
     pub widest_window: u32,
+    /// The bytes that a stream whose reader keeps up may receive in any case, if they are more: apart from that half.
+    pub read_window: u32,
+    /// The bytes beyond their first windows that large answers of a server may be allowed before their readers have read
+    /// anything: of all streams together.
+    pub announced_share: u32,
     /// The same of the connection, while its budget lasts.
     pub connection_window: u32,
     /// The bytes that all streams may hold unconsumed.
@@ -46,6 +51,8 @@ impl Default for Limits {
             concurrent_streams: 100,
             stream_window: 65_535,
             widest_window: 65_535,
+            read_window: 0,
+            announced_share: 0,
             connection_window: 512 * 1024,
             receive_budget: 1024 * 1024,
             head_bytes: 16 * 1024,

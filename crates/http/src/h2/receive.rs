@@ -347,6 +347,9 @@ impl Connection {
         if let Some(stream) = self.streams.get(part.id).filter(|stream| stream.reset.is_none()) {
             stream.peer_ended |= part.end;
         }
+        if !part.end && self.limits.announced_share > 0 {
+            self.expect_answer(part.id);
+        }
         // Padding is consumed at once.
         self.consume(part.id, 0);
         self.credit_connection();

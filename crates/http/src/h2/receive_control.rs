@@ -114,7 +114,7 @@ impl Connection {
     fn confirmed(&mut self) {
         let less = (i64::from(WINDOW) - i64::from(self.limits.stream_window)).max(0);
         self.is_confirmed = true;
-        if less > 0 {
+        if less > 0 && self.is_server {
             self.streams.iter_mut().for_each(|stream| stream.receive_window -= less);
             // Bytes that were consumed under the larger window are credited now: no later event may ask for it.
             let ids: Vec<u32> = self.streams.iter_mut().map(|stream| stream.id).collect();

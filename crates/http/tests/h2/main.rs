@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
 
+mod answers;
 mod limits;
 mod pair;
 mod peer;

@@ -374,9 +374,38 @@ impl Http2Stream {
         Poll::Pending
     }
 
-    /// Whether the client takes data of this stream.
+    /// Whether the peer takes data of this stream, as far as its window says.
     pub fn is_open(&self) -> bool {
         self.connection.codec.borrow().window(self.id()) > 0
+    }
+
+    /// The bytes of this stream that the peer takes now, as far as its window and its connection's say; none while the output is full.
+    pub fn takes(&self) -> usize {
+        let mut codec = self.connection.codec.borrow_mut();
+        if codec.room() == 0 { 0 } else { codec.window(self.id()).min(codec.window(0)) }
+    }
+
+    /// Whether data has come that was not read.
+    pub fn has_data(&self) -> bool {
+        let received = self.received.borrow();
+        received.at < received.bytes.len() || !self.connection.codec.borrow().data(self.id()).is_empty()
+    }
+
+    /// Waits until data of this stream can be sent.
+    pub fn poll_room(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
+        if self.poll_open(cx)?.is_pending() {
+            return Poll::Pending;
+        }
+        let mut codec = self.connection.codec.borrow_mut();
+        if codec.room() > 0 {
+            return Poll::Ready(Ok(()));
+        }
+        if self.connection.is_half_closed() && codec.window(0) == 0 {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        drop(codec);
+        self.wait_in_turn(cx);
+        Poll::Pending
     }
 
     /// Waits until the client takes data of this stream.

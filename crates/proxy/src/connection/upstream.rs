@@ -33,17 +33,33 @@ const BLOCKS: usize = 4;
 /// Time for which output that no stream waits for may stay unsent.
 const STUCK: Duration = Duration::from_secs(10);
 
+/// The bytes of an answer that a server may send before its client has read any: a hundred answers that are not read hold that much of a
+/// connection each.
+const FIRST_WINDOW: u32 = 2 * 1024;
+
+/// The bytes that any answer may have ahead of its client which is being read, however much others have.
+const READ_WINDOW: u32 = 8 * 1024;
+
+/// The bytes beyond first windows of answers that are known to be larger, on all streams of a connection together.
+const ANNOUNCED: u32 = 64 * 1024;
+
 /// Makes a connection speak HTTP/2, and serves it in a task of its own.
 pub fn start(worker: &Rc<Worker>, server: &Arc<Server>, label: String, made: ServerConnection) -> Rc<Carrier> {
     let settings = &worker.plan.process.http2_servers;
     let usual = settings.limits(&worker.plan.process, terse_http::h1::Reading::default());
     let room = usual.output_bytes;
-    let window = settings.window_bytes.unwrap_or(Limits::default().stream_window);
+    let window = settings.window_bytes.unwrap_or(FIRST_WINDOW);
+    let read = window.max(READ_WINDOW);
+    let each = usual.concurrent_streams;
+    // All windows together never add up to the budget: so the connection's window is always given back, and a client that does not
+    // read holds its own streams' windows, and stalls no other's.
+    let first = window.saturating_mul(each);
+    let shared = settings.budget_bytes.max(first.saturating_mul(2).saturating_add(4 * ANNOUNCED));
     let limits = Limits {
         stream_window: window,
-        widest_window: window,
-        // The connection's window is given back at once: a client that does not read holds its own stream's, and stalls no other's.
-        receive_budget: window.saturating_mul(usual.concurrent_streams).saturating_add(usual.connection_window),
+        read_window: read,
+        announced_share: ANNOUNCED,
+        receive_budget: shared.saturating_add(read.saturating_mul(each)),
         // A head that is too large costs its stream, not the connection of all.
         block_bytes: BLOCKS * usual.block_bytes,
         ..usual

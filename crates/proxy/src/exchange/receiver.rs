@@ -66,6 +66,8 @@ pub struct Receiver<'a> {
     stays_large: bool,
     /// Whether as little as may be is read at a time: the body is not taken yet.
     pub is_frugal: bool,
+    /// The most that is read at once of a peer whose connection carries other bodies, too: what is left there need not be held here.
+    most: usize,
     /// Whether a peer that closes without a TLS close alert has broken off: where its end is that of the body (RFC 9112
     /// section 9.8).
     pub(super) minds_truncation: bool,
@@ -96,7 +98,7 @@ impl<'a> Receiver<'a> {
         count: &'a Cell<u64>,
     ) -> Receiver<'a> {
         let (full_reads, stays_large, broken, listener) = (false, false, None, None);
-        let (is_frugal, minds_truncation, is_client) = (false, false, false);
+        let (is_frugal, most, minds_truncation, is_client) = (false, usize::MAX, false, false);
         Receiver {
             reader,
             buffer,
@@ -105,6 +107,7 @@ impl<'a> Receiver<'a> {
             full_reads,
             stays_large,
             is_frugal,
+            most,
             minds_truncation,
             is_client,
             broken,
@@ -597,6 +600,22 @@ impl Receiver<'_> {
         self.patiently(|receiver, cx| receiver.reader.poll_readable(cx)).await.map_err(|error| Broken::of(&error))
     }
 
+    /// The same, with the buffer at hand for bytes that are there already.
+    pub async fn arrived(&mut self) -> Result<(), Broken> {
+        if self.broken.is_some() {
+            return Ok(());
+        }
+        let poll = |receiver: &mut Self, cx: &mut Context<'_>| {
+            let poll = receiver.reader.poll_readable(cx);
+            if poll.is_pending() {
+                receiver.stays_large = false;
+                receiver.buffer.release_if_empty();
+            }
+            poll
+        };
+        self.patiently(poll).await.map_err(|error| Broken::of(&error))
+    }
+
     /// Gives the buffer back, if no bytes wait in it, until there are bytes to read.
     pub fn release_if_empty(&mut self) {
         if self.buffer.is_empty() && !self.buffer.is_released() {
@@ -619,6 +638,25 @@ impl Receiver<'_> {
                 return;
             }
         }
+    }
+
+    /// Reads no more at once than so many bytes, which the other side takes now, where the rest can stay in the peer's connection. For few
+    /// bytes, a small buffer does.
+    pub fn pace(&mut self, most: usize) {
+        // A read of nothing would be the body's end.
+        self.most = most.max(1);
+        // The next request's head may begin in a client's buffer, and needs its usual room.
+        self.is_frugal = most < self.pools.tiny.size() && !self.is_client;
+    }
+
+    /// Whether data of a stream has come that lies in its connection still: the end of the body is behind it.
+    pub fn has_data_behind(&self) -> bool {
+        self.reader.stream().is_some_and(Http2Stream::has_data)
+    }
+
+    /// Whether the peer's connection carries other bodies, too.
+    pub fn is_shared(&self) -> bool {
+        self.reader.stream().is_some()
     }
 
     /// Records that so many bytes of data have come another way than through the buffer.
@@ -653,7 +691,7 @@ impl Receiver<'_> {
                 return Poll::Pending;
             }
             let is_large = self.full_reads || std::mem::take(&mut self.stays_large);
-            let bulk = (is_large && !self.pools.bulk.is_tight()).then(|| self.pools.bulk.take()).flatten();
+            let bulk = (is_large && !self.is_frugal && !self.pools.bulk.is_tight()).then(|| self.pools.bulk.take()).flatten();
             let usual = if self.is_frugal { &self.pools.tiny } else { &self.pools.small };
             match bulk.or_else(|| self.buffer.is_released().then(|| usual.take()).flatten()) {
                 Some(buffer) => *self.buffer = buffer,
@@ -661,8 +699,9 @@ impl Receiver<'_> {
                 None => {}
             }
         }
-        let room = self.buffer.room().len();
-        let poll = self.reader.poll_read(cx, self.buffer);
+        let room = self.buffer.room();
+        let room = if self.reader.stream().is_some() { room.len().min(self.most) } else { room.len() };
+        let poll = self.reader.poll_read_most(cx, self.buffer, room);
         match &poll {
             Poll::Pending => self.buffer.release_if_empty(),
             Poll::Ready(read) => self.full_reads = read.as_ref().is_ok_and(|&n| n == room),

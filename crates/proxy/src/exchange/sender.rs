@@ -170,17 +170,38 @@ impl Sender<'_> {
         !matches!(self.writer, Writer::Stream(stream) if !stream.is_accepted(response))
     }
 
-    /// Whether the peer takes no data now: its window is closed.
-    pub fn is_closed(&self) -> bool {
+    /// Whether the peer takes nothing of this body now: the window of its stream is closed.
+    pub fn is_shut(&self) -> bool {
         matches!(self.writer, Writer::Stream(stream) if !stream.is_open())
     }
 
-    /// Sends the head that waits, and waits until the peer takes data.
+    /// Whether the window of its stream, or of its connection, is closed.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.writer, Writer::Stream(stream) if !stream.is_open() || !stream.connection().is_open())
+    }
+
+    /// Whether windows of the peer say how much it takes.
+    pub fn is_paced(&self) -> bool {
+        matches!(self.writer, Writer::Stream(_))
+    }
+
+    /// Whether nothing could be sent now, for want of a window or of room in the output of the peer's connection.
+    pub fn is_stuck(&self) -> bool {
+        self.takes() == 0
+    }
+
+    /// The bytes of this body that the peer takes now, as far as windows say; none while the output of its connection is full.
+    pub fn takes(&self) -> usize {
+        let Writer::Stream(stream) = self.writer else { return usize::MAX };
+        stream.takes()
+    }
+
+    /// Sends the head that waits, and waits until something can be sent behind it.
     pub async fn opened(&mut self) -> io::Result<()> {
         self.flush().await?;
         let Writer::Stream(stream) = self.writer else { return Ok(()) };
         let mut waits = false;
-        poll_fn(|cx| match stream.poll_open(cx) {
+        poll_fn(|cx| match stream.poll_room(cx) {
             Poll::Pending if self.timer.is_late(cx, self.limit, &mut waits) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             poll => poll,
         })

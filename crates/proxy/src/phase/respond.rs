@@ -233,7 +233,10 @@ async fn deliver(
     stream.facts.figures.head_at.set(stream.facts.figures.bytes_out.get());
     record::step_or_soon(stream, Origin::Response, Mode::Http);
     let written = sender.written;
-    if !matches!(stream.response.body, BodyLength::None | BodyLength::Exact(0)) && !unwanted && sender.is_closed() {
+    if !matches!(stream.response.body, BodyLength::None | BodyLength::Exact(0))
+        && !unwanted
+        && takes_nothing(sender, compression.is_some())
+    {
         // Nothing is read or coded for a client that takes nothing.
         let opened = script::beside(stream, Box::pin(sender.opened()).as_mut()).await;
         opened.map_err(|error| to_client(&error))?;
@@ -293,6 +296,12 @@ async fn deliver(
     sent
 }
 
+/// Whether the client takes nothing of a body now. One that goes as it is waits for its own window only: it may be empty, and need none of
+/// the connection's.
+fn takes_nothing(sender: &Sender<'_>, is_coded: bool) -> bool {
+    if is_coded { sender.is_stuck() } else { sender.is_shut() }
+}
+
 /// Meaning of a server's broken body of which nothing has left.
 fn unsent(broken: Broken, stream: &mut Stream) -> Failure {
     match broken {
@@ -322,7 +331,7 @@ async fn head(
     stream: &mut Stream,
     reply: &Reply<'_>,
 ) -> Result<Persistence, Failure> {
-    down.is_frugal = sender.is_closed() && {
+    down.is_frugal = sender.is_stuck() && {
         // Rules that look at bytes want as many as there are.
         let looks = |needs: Needs| needs.has_any(inspection::BYTES);
         !looks(stream.facts.frontend().looks) && !stream.facts.backend().is_some_and(|backend| looks(backend.looks))

@@ -9,6 +9,7 @@ mod hostile;
 mod lost;
 mod peer;
 mod real;
+mod unread;
 mod websocket;
 
 use super::certificates::{Kind, Pair, authority, signed};

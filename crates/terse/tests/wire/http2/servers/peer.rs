@@ -95,6 +95,17 @@ impl<'a> Peer<'a> {
         self.new.pop_front()
     }
 
+    /// The next request whose head is there.
+    pub(crate) fn asked(&mut self) -> Option<u32> {
+        self.new.pop_front()
+    }
+
+    /// Receives once; false when the other side has gone.
+    pub(crate) fn turn(&mut self) -> bool {
+        self.receive();
+        !self.has_gone
+    }
+
     /// Waits for so many requests that end, and gives their streams.
     pub(crate) fn several(&mut self, count: usize) -> Option<Vec<u32>> {
         (0..count).map(|_| self.next().filter(|id| self.whole(*id))).collect()
