@@ -280,6 +280,9 @@ impl Multiplexed {
             }
             wrote = true;
         }
+        if wrote && !self.is_open() {
+            self.codec.borrow_mut().release_output();
+        }
         // TLS may have taken bytes that the kernel has not.
         if !self.io.is_sent()
             && let Poll::Ready(flushed) = self.io.poll_flush(cx)

@@ -140,6 +140,8 @@ pub struct Connection {
     pub(super) receive_window: i64,
     /// Data of all streams that is not consumed.
     pub(super) unconsumed: usize,
+    /// Bytes that were consumed, of all streams that there were.
+    pub(super) taken: i64,
 
     /// The highest stream of the peer's.
     pub(super) last_received: u32,
@@ -203,6 +205,7 @@ impl Connection {
             send_window: i64::from(WINDOW),
             receive_window: i64::from(WINDOW),
             unconsumed: 0,
+            taken: 0,
             last_received: 0,
             next_id: 1,
             last_taken: None,
@@ -297,6 +300,13 @@ impl Connection {
         self.streams.shrink();
         self.reader = Reader::default();
         (self.request, self.response) = (Request::default(), Response::default());
+    }
+
+    /// Gives back the memory of an output that is empty: the peer takes no data for now.
+    pub fn release_output(&mut self) {
+        if self.out.is_empty() {
+            self.out = Vec::new();
+        }
     }
 
     /// Exchanges the head of the last [`Event::Request`] for one whose memory serves the next.

@@ -48,13 +48,18 @@ impl Connection {
         let bytes = bytes.min(stream.unconsumed);
         stream.unconsumed -= bytes;
         self.unconsumed -= bytes;
-        if stream.room() >= stream.window / 2 {
+        self.taken = self.taken.saturating_add(bytes as i64);
+        stream.ahead = (stream.ahead - bytes as i64).max(0);
+        if stream.room() >= stream.window / 2 && stream.may_need_window() {
             let before = std::mem::replace(&mut stream.opened_at, self.now);
             let is_fast = self.now.zip(before).is_some_and(|(now, before)| now.saturating_duration_since(before) < FAST);
             if bytes > 0 && stream.unconsumed == 0 && is_fast {
-                // The reader waits for the peer, and the peer may have waited for the window. The first one proves little: that much
-                // goes through whatever lies before a reader that takes nothing.
-                let wider = if stream.window > i64::from(self.limits.stream_window) { 4 } else { 2 } * stream.window;
+                // The reader waits for the peer, and the peer may have waited for the window.
+                let is_small = !self.is_server && stream.window == i64::from(self.limits.stream_window);
+                let wider = match is_small {
+                    true => (FIRST_STEP * stream.window).min(i64::from(self.limits.read_window)).max(STEP * stream.window),
+                    false => STEP * stream.window,
+                };
                 self.widen(id, wider);
             }
             let room = self.streams.find(id).map_or(0, Stream::room);
@@ -77,42 +82,42 @@ impl Connection {
     }
 
     /// Opens the window for an answer that is larger than a new stream's: announced so by its head, or by as much data as a small one
-    /// has. All such windows together keep within [`Limits::announced_share`]: it saves round trips, and costs little where nobody reads.
+    /// has. All such windows that were not read yet keep within [`Limits::announced_share`]: it saves round trips, and costs little
+    /// where nobody reads.
     ///
     /// [`Limits::announced_share`]: super::Limits::announced_share
     pub(super) fn expect_answer(&mut self, id: u32) {
         let first = i64::from(self.limits.stream_window);
-        let Some(stream) = self.streams.find(id).filter(|stream| !stream.peer_ended && stream.window == first) else { return };
-        let left = match stream.expected {
-            Some(bytes) => i64::try_from(bytes).unwrap_or(i64::MAX),
-            None if stream.unconsumed as i64 * 2 >= first => i64::MAX,
-            None => 0,
-        };
-        let window = left.saturating_add(stream.unconsumed as i64).min(i64::from(WINDOW));
-        if window <= first {
-            return;
-        }
-        let open = self.streams.iter().filter(|other| !other.peer_ended && other.id != id);
-        let others: i64 = open.map(|other| (other.window - first).max(0)).sum();
-        if others + window - first > i64::from(self.limits.announced_share) {
+        let Some(stream) = self.streams.find(id) else { return };
+        let left = stream.expected.map_or(i64::MAX, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+        let window = left.saturating_add(stream.unconsumed as i64).min(i64::from(self.limits.read_window));
+        let others: i64 = self.streams.iter().filter(|stream| !stream.peer_ended).map(|stream| stream.ahead).sum();
+        let more = (window - first).min(i64::from(self.limits.announced_share) - others);
+        if more < (window - first).min(first) {
             return;
         }
         let Some(stream) = self.streams.get(id) else { return };
-        stream.window = window;
+        (stream.window, stream.ahead) = (first + more, more);
         let room = stream.room();
         self.open_window(id, room);
     }
 
     /// Widens a stream's window to so many bytes at most, where half of the budget is enough for all open streams. What is promised
-    /// to each that is read is apart from that half.
+    /// to each that is read is apart from that half. A server's windows grow together by half of what was read of it, no more: as
+    /// much as a client's own windows let through says little of what it will read.
     fn widen(&mut self, id: u32, bytes: i64) {
         let promised = i64::from(self.limits.read_window);
         let bytes = bytes.min(i64::from(self.limits.widest_window).max(promised));
         let Some(stream) = self.streams.find(id).filter(|stream| stream.window < bytes) else { return };
-        let before = stream.window;
-        let others: i64 = self.streams.iter().filter(|stream| !stream.peer_ended).map(|stream| stream.window).sum::<i64>() - before;
+        let (before, first) = (stream.window, i64::from(self.limits.stream_window));
+        let open = self.streams.iter().filter(|stream| !stream.peer_ended && stream.id != id);
+        let grown = |stream: &Stream| (stream.window - first - stream.ahead).max(0);
+        let (others, grown) = open.fold((0, 0), |(all, sum), stream| (all + stream.window, sum + grown(stream)));
         let budget = i64::from(self.limits.receive_budget) - promised * i64::from(self.limits.concurrent_streams);
-        let most = (budget / 2 - others).max(promised);
+        let mut most = (budget / 2 - others).max(promised);
+        if !self.is_server {
+            most = most.min(first + self.taken / 2 - grown);
+        }
         if let Some(stream) = self.streams.get(id) {
             stream.window = bytes.min(most).max(before);
         }
@@ -166,6 +171,10 @@ impl Connection {
 
 /// A peer that sends half a window in this time may have waited for it, on the longest lines that exist.
 const FAST: Duration = Duration::from_millis(500);
+
+/// The steps by which a window grows: at once from a small first one to what is promised, then slower.
+const FIRST_STEP: i64 = 32;
+const STEP: i64 = 4;
 
 /// The memory for received data that a connection keeps for its next streams: so many pieces of at most so many bytes.
 const SPARE: usize = 64;

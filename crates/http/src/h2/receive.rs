@@ -344,11 +344,13 @@ impl Connection {
     fn end_data(&mut self, part: Part) {
         self.progress.stage = Stage::Header;
         self.tell_data(part.id, part.end);
+        let first = i64::from(self.limits.stream_window);
         if let Some(stream) = self.streams.get(part.id).filter(|stream| stream.reset.is_none()) {
             stream.peer_ended |= part.end;
-        }
-        if !part.end && self.limits.announced_share > 0 {
-            self.expect_answer(part.id);
+            let is_large = stream.window == first && stream.unconsumed as i64 * 2 >= first && stream.may_need_window();
+            if is_large && !part.end && self.limits.announced_share > 0 {
+                self.expect_answer(part.id);
+            }
         }
         // Padding is consumed at once.
         self.consume(part.id, 0);

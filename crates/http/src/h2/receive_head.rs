@@ -162,7 +162,8 @@ impl Connection {
         (stream.is_answered, stream.peer_ended, stream.expected) = (true, end, expected.filter(|_| !end));
         stream.opened_at = self.now;
         stream.is_tunnel = stream.asked == Asked::Connect && self.response.status / 100 == 2;
-        if !end && self.limits.announced_share > 0 {
+        let is_large = stream.expected.is_some_and(|bytes| bytes > u64::from(self.limits.stream_window));
+        if is_large && self.limits.announced_share > 0 {
             self.expect_answer(id);
         }
         self.events.push_back(Event::Response { id, end });

@@ -23,6 +23,8 @@ pub(super) struct Stream {
     pub(super) receive_window: i64,
     /// Bytes that the peer may send ahead of the reader.
     pub(super) window: i64,
+    /// Bytes that its window was opened by ahead of its reader, who has not read as many since.
+    pub(super) ahead: i64,
     /// Time when the window was last opened by its half.
     pub(super) opened_at: Option<Instant>,
     /// Received, and not consumed yet.
@@ -86,6 +88,7 @@ impl Stream {
             send_window: i64::from(send_window),
             receive_window,
             window: i64::from(window),
+            ahead: 0,
             opened_at: None,
             unconsumed: 0,
             received: Vec::new(),
@@ -105,6 +108,11 @@ impl Stream {
     /// Bytes that the peer may be allowed to send more.
     pub(super) fn room(&self) -> i64 {
         self.window - self.unconsumed as i64 - self.receive_window
+    }
+
+    /// Whether the peer may have more to send than its window lets through.
+    pub(super) fn may_need_window(&self) -> bool {
+        self.expected.is_none_or(|left| i64::try_from(left).is_ok_and(|left| left > self.receive_window))
     }
 
     pub(super) fn can_send(&self) -> bool {

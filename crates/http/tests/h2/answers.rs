@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use terse_http::h2::{Code, Connection, Event, Limits};
 
 const FIRST: usize = 2048;
-const SHARE: usize = 64 * 1024;
-const READ: usize = 8 * 1024;
+const SHARE: usize = 48 * 1024;
+const READ: usize = 65_535;
 
 /// A client, and a server that sends as much as it may.
 struct Download {
@@ -139,10 +139,10 @@ fn a_window_grows_to_half_of_the_budget() {
 /// Where a server is far away, each window that has to be opened costs a round trip.
 #[test]
 fn the_only_large_body_has_its_window_before_it_is_read() {
-    for fields in [&[("content-length", "60000")][..], &[]] {
+    for fields in [&[("content-length", "50000")][..], &[]] {
         let mut download = Download::new();
         let id = download.begin(fields);
-        assert_eq!(download.pour(id, 60_000), 60_000, "{fields:?}");
+        assert_eq!(download.pour(id, 50_000), 50_000, "{fields:?}");
     }
 }
 
@@ -181,8 +181,8 @@ fn messages_both_ways_never_wait() {
 fn a_share_comes_back_with_the_end_of_its_answer() {
     let mut download = Download::new();
     for _ in 0..10 {
-        let id = download.begin(&[("content-length", "60000")]);
-        assert_eq!(download.pour(id, 59_999), 59_999);
+        let id = download.begin(&[("content-length", "50000")]);
+        assert_eq!(download.pour(id, 49_999), 49_999);
         download.pair.client.release(id, Code::CANCEL);
         download.ask();
     }

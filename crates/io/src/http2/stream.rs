@@ -391,6 +391,14 @@ impl Http2Stream {
         received.at < received.bytes.len() || !self.connection.codec.borrow().data(self.id()).is_empty()
     }
 
+    /// Gives back the memory of data that was read.
+    pub fn release_if_empty(&self) {
+        let mut received = self.received.borrow_mut();
+        if received.at == received.bytes.len() {
+            *received = Received::default();
+        }
+    }
+
     /// Waits until data of this stream can be sent.
     pub fn poll_room(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
         if self.poll_open(cx)?.is_pending() {

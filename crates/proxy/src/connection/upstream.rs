@@ -37,11 +37,11 @@ const STUCK: Duration = Duration::from_secs(10);
 /// connection each.
 const FIRST_WINDOW: u32 = 2 * 1024;
 
-/// The bytes that any answer may have ahead of its client which is being read, however much others have.
-const READ_WINDOW: u32 = 8 * 1024;
+/// The bytes that any answer may have ahead of a client which takes it, however much others have.
+const READ_WINDOW: u32 = 65_535;
 
 /// The bytes beyond first windows of answers that are known to be larger, on all streams of a connection together.
-const ANNOUNCED: u32 = 64 * 1024;
+const ANNOUNCED: u32 = 48 * 1024;
 
 /// Makes a connection speak HTTP/2, and serves it in a task of its own.
 pub fn start(worker: &Rc<Worker>, server: &Arc<Server>, label: String, made: ServerConnection) -> Rc<Carrier> {

@@ -624,6 +624,14 @@ impl Receiver<'_> {
         }
     }
 
+    /// Gives back all memory that holds no bytes.
+    pub fn release(&mut self) {
+        self.release_if_empty();
+        if let Some(stream) = self.reader.stream() {
+            stream.release_if_empty();
+        }
+    }
+
     /// Holds no more than the waiting bytes need, and reads less at a time next: the output made of them is not taken.
     pub fn make_small(&mut self) {
         (self.full_reads, self.stays_large) = (false, false);

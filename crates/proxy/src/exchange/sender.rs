@@ -180,11 +180,6 @@ impl Sender<'_> {
         matches!(self.writer, Writer::Stream(stream) if !stream.is_open() || !stream.connection().is_open())
     }
 
-    /// Whether windows of the peer say how much it takes.
-    pub fn is_paced(&self) -> bool {
-        matches!(self.writer, Writer::Stream(_))
-    }
-
     /// Whether nothing could be sent now, for want of a window or of room in the output of the peer's connection.
     pub fn is_stuck(&self) -> bool {
         self.takes() == 0

@@ -58,30 +58,35 @@ pub async fn pass(receiver: &mut Receiver<'_>, sender: &mut Sender<'_>, Way { mu
                     continue;
                 }
                 sender.flush().await.map_err(Broke::Sender)?;
-                if sender.is_paced() {
-                    // Whether others have used up the windows of their connection is known when something has come.
-                    receiver.arrived().await.map_err(Broke::Receiver)?;
-                    if sender.is_stuck() {
-                        // Boxed, so that bodies whose receivers keep up do not carry the room for it.
-                        Box::pin(unstuck(receiver, sender)).await?;
-                    }
-                    receiver.pace(sender.takes());
+                let mut takes = sender.takes();
+                if takes < AMPLE {
+                    // Boxed, so that bodies whose receivers keep up do not carry the room for it.
+                    takes = Box::pin(paced(receiver, sender)).await?;
                 }
+                receiver.pace(takes);
                 receiver.more().await.map_err(Broke::Receiver)?;
             }
         }
     }
 }
 
-/// Holds as little as may be while a body's taker is stuck. What has come on a stream stays in its connection. What has come on a
-/// connection of HTTP/1 may be the body's end, which needs no window: behind a closed one, a few bytes are read at a time.
-async fn unstuck(receiver: &mut Receiver<'_>, sender: &mut Sender<'_>) -> Result<(), Broke> {
-    receiver.release_if_empty();
-    let waits = if receiver.is_shared() { receiver.has_data_behind() } else { !sender.is_closed() };
-    if waits {
-        sender.opened().await.map_err(Broke::Sender)?;
+/// Windows of so many bytes are not used up by what the other streams of a connection read at once.
+const AMPLE: usize = 2 << 20;
+
+/// Holds as little as may be while nothing comes, or a body's taker is stuck; gives the bytes that it takes then. Whether others have
+/// used up the window of their connection is known when something has come. What has come on a stream stays in its connection. What
+/// has come on a connection of HTTP/1 may be the body's end, which needs no window: behind a closed one, a few bytes are read at a
+/// time.
+async fn paced(receiver: &mut Receiver<'_>, sender: &mut Sender<'_>) -> Result<usize, Broke> {
+    receiver.arrived().await.map_err(Broke::Receiver)?;
+    if sender.is_stuck() {
+        receiver.release();
+        let waits = if receiver.is_shared() { receiver.has_data_behind() } else { !sender.is_closed() };
+        if waits {
+            sender.opened().await.map_err(Broke::Sender)?;
+        }
     }
-    Ok(())
+    Ok(sender.takes())
 }
 
 /// Reads a body to its end and drops it: the peer has asked for the head alone.

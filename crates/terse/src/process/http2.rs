@@ -50,7 +50,7 @@ pub static KEYWORDS: &[Keyword] = &[
     done(
         "tune.h2.be.initial-window-size",
         "<bytes>",
-        "The bytes that a server may send ahead of a stream's reader; 65535 by default.",
+        "The bytes that a server may send of an answer before its client has taken any; 2048 by default.",
         |args, scope| {
             process(scope).http2_servers.window_bytes = Some(whole(args, "<bytes>", 0..=(1 << 31) - 1)?);
             args.end()

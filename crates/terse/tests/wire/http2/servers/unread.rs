@@ -27,10 +27,13 @@ const BODY_BYTES: usize = 2 << 20;
 
 /// The bytes of an answer that may come ahead of its reader, and of larger ones on a connection beyond that.
 const FIRST_WINDOW: usize = 2048;
-const ANNOUNCED: usize = 64 * 1024;
+const ANNOUNCED: usize = 48 * 1024;
 
 /// The least that a window has to hold for a body at full speed: a frame.
 const FRAME_BYTES: usize = 16 * 1024;
+
+/// The bytes of each answer that is taken which may come ahead.
+const READ_WINDOW: usize = 65_535;
 
 /// Streams that are stuck: one less than a connection carries.
 const STUCK: usize = 99;
@@ -148,6 +151,28 @@ fn a_hundred_answers_that_are_not_taken_cost_little_and_stall_no_other() {
     // What a connection's first window lets through opens the windows of the streams that had it.
     let ahead = ahead(65_535, 65_535);
     assert!(ahead <= first + 64 * 1024, "{ahead} bytes that are not taken");
+}
+
+/// Windows that were opened for a client that read stay open when it reads no more: they have a limit together, and leave others theirs.
+#[test]
+fn answers_that_are_not_read_any_more_hold_a_limited_part() {
+    let (server, poured) = pouring();
+    let terse = proxy(&server);
+    let limits = Limits { stream_window: 1 << 20, connection_window: 1 << 20, receive_budget: 16 << 20, ..Limits::default() };
+    let mut client = Client::with(terse.address("web"), limits);
+    client.consumes = false;
+    client.open_all(&request("GET", "/stuck", &[]), STUCK);
+    let taken = |client: &Client| client.streams.values().map(|answer| answer.body.len()).sum::<usize>();
+    client.wait("what its connection lets through", |client| taken(client) > (16 << 20) - (256 << 10));
+    let answer = Client::connect(terse.address("web")).get("/large");
+    // With half of its budget unread, the connection gets no new streams: the other has one of its own.
+    assert_eq!((answer.status(), answer.body.len()), (200, BODY_BYTES));
+    let (ahead, widest) = (poured.stuck.load(SeqCst) - taken(&client), poured.widest.load(SeqCst));
+    println!("{ahead} bytes ahead, a window of {widest} beside them");
+    assert!(ahead <= STUCK * READ_WINDOW + (512 << 10), "{ahead} bytes that are not taken any more");
+    assert!(widest >= FRAME_BYTES, "{widest}");
+    drop(client);
+    terse.end();
 }
 
 #[test]
