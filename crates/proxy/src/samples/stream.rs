@@ -11,7 +11,8 @@ use terse_sample::{Env, Fetch, Needs, Octets, Type, Value};
 
 /// The table.
 pub(super) const FETCHES: &[Fetch] = &[
-    Fetch::one("txn.status", Type::Int, "The status that the client is sent, as logs show it.", |_, env| status(env)),
+    Fetch::one("txn.status", Type::Int, "The status that the client is sent, as logs show it.", |_, env| status(env))
+        .needs(Needs::RESPONSE),
     Fetch::one("server_status", Type::Int, "The status that the server sent, before rules changed it.", |_, env| {
         Some(facts(env)?.server_status).filter(|status| *status > 0).map(|status| Value::Int(status.into()))
     }),

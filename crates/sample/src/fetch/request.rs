@@ -36,7 +36,7 @@ pub(crate) const FETCHES: &[Fetch] = &[
         env.request.map(|r| Value::str(&r.version.name().as_bytes()[5..]))
     })
     .also(&["req_ver"])
-    .needs(Needs::REQUEST),
+    .needs(Needs::REQUEST.or(Needs::KEPT)),
     Fetch::one("req.proto_http", Type::Bool, "Whether the request is one of HTTP.", |_, env| {
         env.request.map(|_| Value::Bool(true))
     })

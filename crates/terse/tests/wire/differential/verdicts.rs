@@ -131,6 +131,7 @@ const MEANT: &[Meant] = &[
         names: &["res.body*", "res.len", "res.payload*", "payload*", "distcc_*", "res.ssl_hello_type", "rep_ssl_hello_type"],
         reason: "bodies are not looked at any more",
     },
+    Meant { set: "", names: &["req.ver", "req_ver"], reason: "2.6 has it for requests alone, 3.5 for answers and logs, too" },
     Meant { set: "tcp-response content", names: &["req_proto_http"], reason: "HAProxy has it under its other name" },
     Meant { set: "use_backend", names: &["be_*", "cur_*"], reason: "they are the frontend's there" },
     Meant {

@@ -47,6 +47,30 @@ fn answers_that_are_made_here() {
     }
 }
 
+/// As in HAProxy 3.5: the version of the request stays known, and the predefined condition on it holds.
+#[test]
+fn rules_on_answers_know_the_version_of_the_request() {
+    for set in ["http-response", "http-after-response"] {
+        let lines = format!("{set} set-header X-Version %[req.ver]\n {set} set-header X-Modern yes if HTTP_1.1");
+        let (response, _) = through(&lines, GET);
+        assert_eq!((response.field("x-version"), response.field("x-modern")), (Some("1.1"), Some("yes")), "{set}");
+        let (response, _) = through(&lines, "GET / HTTP/1.0\r\n\r\n");
+        assert_eq!((response.field("x-version"), response.field("x-modern")), (Some("1.0"), None), "{set}");
+    }
+}
+
+/// What is told of a response has no value in rules on requests, which is told of.
+#[test]
+fn the_status_is_told_of_answers_alone() {
+    let head = format!("{DEFAULTS}\nlisten web\n bind unix@${{dir}}/web\n");
+    let refused = Terse::with(&format!("{head} http-request set-header X %[txn.status]\n")).arg(&["-c"]).run();
+    assert!(refused.stderr.contains("txn.status"), "{}", refused.stderr);
+    let warned = Terse::with(&format!("{head} http-request deny if {{ txn.status 200 }}\n")).arg(&["-c"]).run();
+    assert!(warned.stderr.contains("[WARNING]"), "{}", warned.stderr);
+    let (response, _) = through("http-response set-header X-Status %[txn.status]", GET);
+    assert_eq!(response.field("x-status"), Some("200"));
+}
+
 #[test]
 fn cookies_that_a_cache_could_give_to_others_are_blocked() {
     for (fields, status) in [
