@@ -171,13 +171,16 @@ fn endless() -> Vec<Misdeed> {
         Misdeed { streams: 1, ..hold("server-half-a-block", half_head, nothing) },
         hold("server-without-end", head, |id, out| frames::data(id, b"x", false, out)),
         // With its client's help: each of its streams has a window of data that nobody takes.
-        Misdeed { fills: true, ..hold("server-unread", nothing, nothing) },
+        Misdeed { fills: true, most_bytes: MOST_GROWTH_BYTES + READ_BEFORE_BYTES, ..hold("server-unread", nothing, nothing) },
         Misdeed { fills: true, window: Some(0), ..hold("server-unread-by-all", nothing, nothing) },
         Misdeed { fills: true, window: Some(1), ..hold("server-unread-but-a-byte", nothing, nothing) },
         // The client's connection costs as much.
         Misdeed { is_upload: true, most_bytes: 2.0 * MOST_GROWTH_BYTES, ..hold("server-takes-nothing", nothing, nothing) },
     ]
 }
+
+/// Windows of streams that were read until the window of their client's connection was used up, and what those bytes took on their way.
+const READ_BEFORE_BYTES: f64 = 4.0 * 65_535.0;
 
 fn nothing(_: u32, _: &mut Vec<u8>) {}
 
