@@ -66,13 +66,15 @@ pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("bytes_out", Type::Int, "Bytes that the client was sent.", |_, env| {
         Some(count(facts(env)?.figures.bytes_out.get()))
     })
-    .also(&["res.bytes_out"]),
+    .also(&["res.bytes_out"])
+    .needs(Needs::RESPONSE),
     Fetch::one("req.bytes_out", Type::Int, "Bytes that the server was sent.", |_, env| {
         Some(count(facts(env)?.figures.bytes_to_server.get()))
     }),
     Fetch::one("res.bytes_in", Type::Int, "Bytes that the server sent.", |_, env| {
         Some(count(facts(env)?.figures.bytes_from_server.get()))
-    }),
+    })
+    .needs(Needs::RESPONSE),
     Fetch::one("res.comp", Type::Bool, "Whether the response is compressed here.", |_, env| {
         Some(Value::Bool(facts(env)?.coding.is_some()))
     })

@@ -11,17 +11,20 @@ use super::alias::still;
 use super::facts;
 use crate::facts::Times;
 use std::time::Instant;
-use terse_sample::{Alias, Env, Fetch, Type, Value};
+use terse_sample::{Alias, Env, Fetch, Needs, Type, Value};
 
 /// The table of fetches.
 pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("req.timer.idle", Type::Int, "How long the connection was idle before the request.", |_, env| timer(env, idle)),
     Fetch::one("req.timer.hdr", Type::Int, "How long the request's head took to come.", |_, env| timer(env, head)),
     Fetch::one("req.timer.tq", Type::Int, "`req.timer.idle` and `req.timer.hdr`.", |_, env| timer(env, request)),
-    Fetch::one("req.timer.queue", Type::Int, "How long the request waited for a server.", |_, env| timer(env, queue)),
-    Fetch::one("bc.timer.connect", Type::Int, "How long it took to connect to the server.", |_, env| timer(env, connect)),
-    Fetch::one("res.timer.hdr", Type::Int, "How long the server took to begin its response.", |_, env| timer(env, response)),
-    Fetch::one("res.timer.data", Type::Int, "How long the response's body took.", |_, env| body(env)),
+    Fetch::one("req.timer.queue", Type::Int, "How long the request waited for a server.", |_, env| timer(env, queue))
+        .needs(Needs::SERVER),
+    Fetch::one("bc.timer.connect", Type::Int, "How long it took to connect to the server.", |_, env| timer(env, connect))
+        .needs(Needs::SERVER),
+    Fetch::one("res.timer.hdr", Type::Int, "How long the server took to begin its response.", |_, env| timer(env, response))
+        .needs(Needs::RESPONSE),
+    Fetch::one("res.timer.data", Type::Int, "How long the response's body took.", |_, env| body(env)).needs(Needs::RESPONSE),
     Fetch::one("txn.timer.total", Type::Int, "From the first byte of the request to the last of the response.", |_, env| {
         timer(env, active)
     }),

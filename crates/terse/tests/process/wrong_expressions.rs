@@ -73,6 +73,12 @@ const WRONG: &[(&str, &[&str])] = &[
     ("path,set-var(foo.x)", &["'set-var'", "'foo.x'"]),
     // Fetches that are not available there, and features that are not built.
     ("status", &["'status' needs the response's head"]),
+    ("bytes_out", &["'bytes_out' needs the response's head"]),
+    ("bc.timer.connect", &["'bc.timer.connect' needs the server"]),
+    ("req.timer.queue", &["'req.timer.queue' needs the server"]),
+    ("res.bytes_in", &["'res.bytes_in' needs the response's head"]),
+    ("res.timer.hdr", &["'res.timer.hdr' needs the response's head"]),
+    ("res.timer.data", &["'res.timer.data' needs the response's head"]),
     ("res.hdr(server),lower", &["'res.hdr(server),lower' needs the response's head"]),
     ("51d.all(x)", &["'51d.all' is not supported", "databases"]),
     ("path,capture-req(x)", &["'capture-req'", "'x'"]),

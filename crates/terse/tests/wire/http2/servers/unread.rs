@@ -146,7 +146,8 @@ fn a_hundred_answers_that_are_not_taken_cost_little_and_stall_no_other() {
     let first = STUCK * FIRST_WINDOW + ANNOUNCED;
     for (window, taken) in [(0, 0), (1, STUCK)] {
         let ahead = ahead(window, taken);
-        assert!(ahead <= first + FIRST_WINDOW, "{window}: {ahead} bytes that are not taken");
+        // What comes while another's answer is taken may open a window a little further.
+        assert!(ahead <= first + FRAME_BYTES, "{window}: {ahead} bytes that are not taken");
     }
     // What a connection's first window lets through opens the windows of the streams that had it.
     let ahead = ahead(65_535, 65_535);
