@@ -1,4 +1,4 @@
-//! News of servers for whoever listens, such as scripts: servers that come and go, changes of their state, checks.
+//! News of servers for listeners such as scripts: servers that come and go, changes of their state, checks.
 //!
 //! Nothing is made where nothing listens. The listener is called under the lock of a farm's changes: it must not call back, and
 //! takes the news away in the order of their events.

@@ -61,7 +61,7 @@ pub(crate) struct Event {
 }
 
 impl Hub {
-    /// Takes news of a server to those who ask for them.
+    /// Takes news of a server to those that ask for them.
     pub(crate) fn hear(&self, subject: &Subject<'_>, news: &News) {
         let mut subscriptions = lock(&self.subscriptions);
         if subscriptions.is_empty() {

@@ -83,7 +83,7 @@ impl Connection {
 
     /// Opens the window for an answer that is larger than a new stream's: announced so by its head, or by as much data as a small one
     /// has. All such windows that were not read yet keep within [`Limits::announced_share`]: it saves round trips, and costs little
-    /// where nobody reads.
+    /// where there is no reader.
     ///
     /// [`Limits::announced_share`]: super::Limits::announced_share
     pub(super) fn expect_answer(&mut self, id: u32) {

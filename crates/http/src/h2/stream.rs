@@ -23,7 +23,7 @@ pub(super) struct Stream {
     pub(super) receive_window: i64,
     /// Bytes that the peer may send ahead of the reader.
     pub(super) window: i64,
-    /// Bytes that its window was opened by ahead of its reader, who has not read as many since.
+    /// Bytes that its window was opened by ahead of its reader, and that were not read since.
     pub(super) ahead: i64,
     /// Time when the window was last opened by its half.
     pub(super) opened_at: Option<Instant>,

@@ -170,7 +170,7 @@ fn endless() -> Vec<Misdeed> {
         hold("server-silent", nothing, nothing),
         Misdeed { streams: 1, ..hold("server-half-a-block", half_head, nothing) },
         hold("server-without-end", head, |id, out| frames::data(id, b"x", false, out)),
-        // With its client's help: each of its streams has a window of data that nobody takes.
+        // With its client's help: each of its streams has a window of data that is not taken.
         Misdeed { fills: true, most_bytes: MOST_GROWTH_BYTES + READ_BEFORE_BYTES, ..hold("server-unread", nothing, nothing) },
         Misdeed { fills: true, window: Some(0), ..hold("server-unread-by-all", nothing, nothing) },
         Misdeed { fills: true, window: Some(1), ..hold("server-unread-but-a-byte", nothing, nothing) },
