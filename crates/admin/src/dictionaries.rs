@@ -185,7 +185,7 @@ impl OfAll {
     /// Those of a process, from the sum of its frontends; nothing where there are none.
     pub(crate) fn of(plan: &Plan, sum: &Counters) -> Option<OfAll> {
         let held = Held::of(plan.dictionaries.all().map(|dictionary| &**dictionary));
-        let learned = plan.dictionaries.learner().list();
+        let learned = plan.dictionaries.learner().all();
         let all = OfProxy::of("", "frontend", None, sum);
         if held.count == 0 && learned.is_empty() && all.is_none() {
             return None;

@@ -15,6 +15,7 @@
 
 mod figures;
 mod keywords;
+pub mod learnable;
 pub mod learning;
 mod offered;
 pub mod store;

@@ -10,9 +10,10 @@
 //!
 //! A file is what its name says, or it is none: the hash is made of its bytes again, the second part of its origin.
 
-use crate::{Dictionary, Hash, Origin, Pattern, pattern};
+use crate::{Hash, Origin, Pattern, pattern};
 use data_encoding::HEXLOWER;
 use std::fmt;
+use std::sync::Arc;
 
 /// The first line.
 const FORM: &str = "terse dictionary 1";
@@ -22,6 +23,19 @@ pub const MOST_HEAD: usize = FORM.len() + 2 * pattern::MOST_BYTES;
 
 /// Characters of a name.
 const NAME_LENGTH: usize = 64 + 1 + 16;
+
+/// A dictionary as it is kept.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// Whose dictionary it is.
+    pub origin: Origin,
+    /// The requests that it is for.
+    pub pattern: Pattern,
+    /// The hash of its bytes.
+    pub hash: Hash,
+    /// Its bytes.
+    pub bytes: Arc<[u8]>,
+}
 
 /// What a file says of its bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -63,8 +77,8 @@ pub fn is_name(name: &str) -> bool {
 }
 
 /// The head of a dictionary's file.
-pub fn head(origin: &Origin, dictionary: &Dictionary) -> String {
-    format!("{FORM}\n{origin}\n{}\n\n", dictionary.use_as.pattern.as_str())
+pub fn head(origin: &Origin, pattern: &Pattern) -> String {
+    format!("{FORM}\n{origin}\n{}\n\n", pattern.as_str())
 }
 
 /// Reads the head of a file; returns also where its bytes begin.
@@ -103,14 +117,12 @@ pub fn read<'f>(file_name: &str, file: &'f [u8]) -> Result<(Head, Hash, &'f [u8]
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::UseAs;
     use proptest::prelude::*;
 
     fn file(host: &str, pattern: &str, bytes: &[u8]) -> (String, Vec<u8>) {
         let origin = Origin::of(host.as_bytes(), true).unwrap();
-        let use_as = UseAs::of(Pattern::new(pattern).unwrap());
-        let dictionary = Dictionary::learned(use_as, Hash::of(bytes), bytes.into());
-        (name(&origin, dictionary.hash()), [head(&origin, &dictionary).as_bytes(), bytes].concat())
+        let head = head(&origin, &Pattern::new(pattern).unwrap());
+        (name(&origin, &Hash::of(bytes)), [head.as_bytes(), bytes].concat())
     }
 
     #[test]

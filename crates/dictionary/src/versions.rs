@@ -17,6 +17,7 @@
 //! * Time is an argument: seconds from any beginning.
 
 use crate::field::UseAs;
+use crate::stored::Kept;
 use crate::{Dictionary, Hash, Origin, Pattern};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
@@ -288,7 +289,8 @@ impl Versions {
     }
 
     /// Takes a dictionary that was kept elsewhere, if there is room for it: it drops none.
-    pub fn restore(&mut self, origin: &Origin, pattern: Pattern, (hash, bytes): (Hash, Arc<[u8]>), now: u64) -> bool {
+    pub fn restore(&mut self, Kept { origin, pattern, hash, bytes }: Kept, now: u64) -> bool {
+        let origin = &origin;
         let size = bytes.len() + OVERHEAD;
         let has_patterns = self.patterns < self.bounds.bytes / PATTERNS_SHARE / OF_PATTERN;
         let is_new = match self.hosts.get(origin) {
@@ -326,11 +328,6 @@ impl Versions {
         version.turn = turn;
         self.order.insert(turn, entry);
         Some(version.dictionary.clone())
-    }
-
-    /// The same dictionary, for the server's own ends: its turn stays.
-    pub fn kept(&self, origin: &Origin, hash: &Hash) -> Option<Arc<Dictionary>> {
-        Some(self.hosts.get(origin)?.versions.get(hash)?.dictionary.clone())
     }
 
     /// Leaves a host alone, whose server has dictionaries of its own.

@@ -5,9 +5,9 @@
 //! but as patient as one, does all steps here: the longest of them is how long a thread has a body before another's turn.
 
 use crate::bench::machine;
+use crate::clock::thread_time;
 use crate::content::script;
 use anyhow::{Context, Result, anyhow};
-use nix::time::{ClockId, clock_gettime};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -167,11 +167,10 @@ async fn settle(
 }
 
 fn timed<T>(seen: &mut Seen, work: impl FnOnce() -> T) -> T {
-    let now =
-        || clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(0, |at| at.tv_sec() as u64 * 1_000_000_000 + at.tv_nsec() as u64);
+    let now = || thread_time().unwrap_or_default();
     let before = now();
     let done = work();
-    seen.longest_ns = seen.longest_ns.max(now() - before);
+    seen.longest_ns = seen.longest_ns.max((now() - before).as_nanos() as u64);
     done
 }
 

@@ -10,6 +10,7 @@ pub mod bench;
 pub mod breakeven;
 pub mod card;
 pub mod client;
+pub mod clock;
 pub mod command;
 pub mod configs;
 pub mod conformance;

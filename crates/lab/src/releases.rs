@@ -4,9 +4,9 @@
 //! Bodies go through the compressor that the proxy uses, as a whole. Time is the processor's of this thread, the least of some rounds.
 
 use crate::bench::machine;
+use crate::clock::thread_time;
 use crate::undone;
 use anyhow::{Context, Result, anyhow, bail};
-use nix::time::{ClockId, clock_gettime};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -173,8 +173,7 @@ fn coded(plan: Plan, dictionary: Option<Arc<Dictionary>>, body: &[u8]) -> Result
         meter: None,
         brake: None,
     });
-    let now = || clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(|at| at.tv_sec() as u64 * 1_000_000_000 + at.tv_nsec() as u64);
-    let before = now()?;
+    let before = thread_time()?;
     let mut compressor = Compressor::with_dictionary(plan, dictionary, Some(body.len() as u64), body.len(), &place);
     let mut step = compressor.feed(body).and_then(|step| settled(&mut compressor, step)).map_err(broken)?;
     if matches!(step, Step::Done) {
@@ -183,7 +182,7 @@ fn coded(plan: Plan, dictionary: Option<Arc<Dictionary>>, body: &[u8]) -> Result
     if !matches!(step, Step::Done) {
         bail!("it went away, though there is no queue");
     }
-    Ok((compressor.take_output().to_vec(), now()? - before))
+    Ok((compressor.take_output().to_vec(), (thread_time()? - before).as_nanos() as u64))
 }
 
 fn broken(_: terse_compress::body::Fault) -> anyhow::Error {

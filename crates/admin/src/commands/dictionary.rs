@@ -93,7 +93,7 @@ fn clear(call: &mut Call<'_>) -> Outcome {
         return Ok(Answer::Said(Message::info(format!("{forgotten} learned dictionaries forgotten."))));
     }
     let (mut cleared, mut notes) = (0, 0);
-    let learned = call.context.plan.dictionaries.learner().list();
+    let learned = call.context.plan.dictionaries.learner().all();
     let all = call.context.plan.dictionaries.all().chain(learned.iter().map(|one| &one.dictionary));
     for dictionary in all.filter(|one| name.is_none_or(|name| *name == *one.name)) {
         (cleared, notes) = (cleared + 1, notes + dictionary.notes.count());

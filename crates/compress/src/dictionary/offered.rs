@@ -30,7 +30,8 @@ pub struct Offered {
     learner: Option<Arc<Learner>>,
 }
 
-/// Reads a request for a proxy with dictionaries. `asked`: what the client asked for, where they are learned. `is_secure`: its hop has TLS of ours. `other` is the coding that the client gets without.
+/// Reads a request for a proxy with dictionaries. `asked`: what the client asked for, where they are learned. `is_secure`: its hop has TLS of
+/// ours. `other` is the coding that the client gets without.
 pub fn read(
     request: &Request,
     asked: Option<&Asked>,

@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
-use terse_dictionary::stored::{self, MOST_HEAD};
+use terse_dictionary::MOST_BYTES;
+use terse_dictionary::stored::{self, Kept, MOST_HEAD};
 use terse_dictionary::versions::Listed;
-use terse_dictionary::{Hash, MOST_BYTES, Origin, Pattern};
 
 /// Bytes of all files, unless `size` says otherwise.
 pub(super) const DEFAULT_BYTES: u64 = 256 << 20;
@@ -77,14 +77,6 @@ impl Figures {
     }
 }
 
-/// A dictionary that a look found.
-pub(super) struct Found {
-    pub(super) origin: Origin,
-    pub(super) pattern: Pattern,
-    pub(super) hash: Hash,
-    pub(super) bytes: std::sync::Arc<[u8]>,
-}
-
 /// The folder, as its only reader and writer in this process has it.
 pub(super) struct Store<'l> {
     place: &'l Place,
@@ -120,15 +112,15 @@ impl<'l> Store<'l> {
     }
 
     /// Keeps a dictionary that was just learned.
-    pub(super) fn keep(&mut self, origin: &Origin, dictionary: &terse_dictionary::Dictionary) {
-        let name = stored::name(origin, dictionary.hash());
+    pub(super) fn keep(&mut self, kept: &Kept) {
+        let name = stored::name(&kept.origin, &kept.hash);
         let path = self.place.folder.join(&name);
         if path.exists() {
             self.seen.insert(name);
             return;
         }
         let part = self.place.folder.join(format!("{name}.{}{UNFINISHED}", std::process::id()));
-        let content = [stored::head(origin, dictionary).as_bytes(), dictionary.bytes()].concat();
+        let content = [stored::head(&kept.origin, &kept.pattern).as_bytes(), &kept.bytes].concat();
         let written = File::options().write(true).create_new(true).open(&part).and_then(|mut file| file.write_all(&content));
         match written.and_then(|()| fs::rename(&part, &path)) {
             Ok(()) => _ = self.seen.insert(name),
@@ -140,7 +132,7 @@ impl<'l> Store<'l> {
     }
 
     /// Looks at the folder: removes what is too much, and hands out what is new until `take` says that there is no room for it.
-    pub(super) fn look(&mut self, mut take: impl FnMut(Found)) {
+    pub(super) fn look(&mut self, mut take: impl FnMut(Kept)) {
         let mut entries = match self.entries() {
             Ok(entries) => entries,
             Err(error) => return self.figures.fail(&self.place.folder, error),
@@ -167,7 +159,7 @@ impl<'l> Store<'l> {
                 continue;
             }
             match self.read(&entry.name) {
-                Ok(found) => take(found),
+                Ok(kept) => take(kept),
                 Err(why) => self.figures.fail(&self.place.folder.join(&entry.name), why),
             }
             self.seen.insert(entry.name);
@@ -231,7 +223,7 @@ impl<'l> Store<'l> {
         Ok(entries)
     }
 
-    fn read(&self, name: &str) -> Result<Found, String> {
+    fn read(&self, name: &str) -> Result<Kept, String> {
         let most = MOST_BYTES + MOST_HEAD as u64;
         let mut content = Vec::new();
         let file = File::open(self.place.folder.join(name)).map_err(|error| error.to_string())?;
@@ -240,7 +232,7 @@ impl<'l> Store<'l> {
         if bytes.is_empty() || bytes.len() as u64 > MOST_BYTES {
             return Err(format!("a dictionary has 1 to {} bytes", MOST_BYTES));
         }
-        Ok(Found { origin: head.origin, pattern: head.pattern, hash, bytes: bytes.into() })
+        Ok(Kept { origin: head.origin, pattern: head.pattern, hash, bytes: bytes.into() })
     }
 
     fn remove(&self, name: impl AsRef<OsStr>) {

@@ -148,7 +148,8 @@ fn patterns_versions_and_hosts_have_bounds() {
 fn what_was_kept_elsewhere_drops_nothing() {
     let (mut versions, a) = versions(40_000);
     let restore = |versions: &mut Versions, host: &str, pattern_text: &str, bytes: &[u8]| {
-        versions.restore(&origin(host), pattern(pattern_text), (Hash::of(bytes), bytes.into()), 5)
+        versions
+            .restore(Kept { origin: origin(host), pattern: pattern(pattern_text), hash: Hash::of(bytes), bytes: bytes.into() }, 5)
     };
     assert!(restore(&mut versions, "a", "/*.js", b"one") && !restore(&mut versions, "a", "/*.js", b"one"));
     assert!(versions.find(&a, &Hash::of(b"one")).is_some());

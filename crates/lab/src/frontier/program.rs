@@ -2,8 +2,8 @@
 
 use super::bodies::Body;
 use super::{Mode, PIECE_BYTES};
+use crate::clock::thread_time;
 use anyhow::{Context, Result, anyhow, bail};
-use nix::time::{ClockId, clock_gettime};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -156,11 +156,11 @@ impl Ours {
         let coding = CODINGS.into_iter().find(|coding| coding.entry().token == coded.coding).context("no such coding")?;
         let level = u8::try_from(coded.level)?;
         let bytes = self.code(coding, level, mode, body)?;
-        let (begin, mut times) = (cpu_time()?, 0u32);
+        let (begin, mut times) = (thread_time()?, 0u32);
         loop {
             self.code(coding, level, mode, body)?;
             times += 1;
-            let taken = cpu_time()? - begin;
+            let taken = thread_time()? - begin;
             if taken >= time {
                 return Ok((bytes, u64::try_from((taken / times).as_nanos())?));
             }
@@ -206,11 +206,6 @@ impl Drop for Talk {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Processor time of this thread.
-fn cpu_time() -> Result<Duration> {
-    Ok(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?.into())
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 use super::*;
 use std::sync::Arc;
 use tempfile::TempDir;
-use terse_dictionary::Dictionary;
 use terse_dictionary::field::UseAs;
+use terse_dictionary::{Dictionary, Hash, Origin, Pattern};
 
 struct Folder {
     folder: TempDir,
@@ -47,6 +47,10 @@ fn dictionary(bytes: &[u8]) -> Arc<Dictionary> {
     Arc::new(Dictionary::learned(UseAs::of(Pattern::new("/*.js").unwrap()), Hash::of(bytes), bytes.into()))
 }
 
+fn kept(host: &str, bytes: &[u8]) -> Kept {
+    Kept { origin: origin(host), pattern: Pattern::new("/*.js").unwrap(), hash: Hash::of(bytes), bytes: bytes.into() }
+}
+
 fn name(host: &str, bytes: &[u8]) -> String {
     stored::name(&origin(host), &Hash::of(bytes))
 }
@@ -65,19 +69,19 @@ fn looked(store: &mut Store<'_>) -> Vec<(String, Vec<u8>)> {
 fn what_one_keeps_another_finds_latest_first() {
     let folder = folder(1 << 20);
     let (mut one, mut other) = (folder.store(), folder.store());
-    one.keep(&origin("a"), &dictionary(b"old"));
-    one.keep(&origin("b"), &dictionary(b"new"));
+    one.keep(&kept("a", b"old"));
+    one.keep(&kept("b", b"new"));
     folder.age(&name("a", b"old"), 100);
     assert!(looked(&mut one).is_empty(), "its own are not news");
     let both = [("https://b".into(), b"new".to_vec()), ("https://a".into(), b"old".to_vec())];
     assert_eq!(looked(&mut other), both);
     assert!(looked(&mut other).is_empty(), "once");
-    other.keep(&origin("a"), &dictionary(b"third"));
+    other.keep(&kept("a", b"third"));
     assert_eq!(looked(&mut one), [("https://a".into(), b"third".to_vec())]);
     assert_eq!((folder.figures.files.load(Relaxed), folder.failures()), (3, 0));
     fs::remove_file(folder.folder.path().join(name("a", b"third"))).unwrap();
     looked(&mut one);
-    other.keep(&origin("a"), &dictionary(b"third"));
+    other.keep(&kept("a", b"third"));
     assert_eq!(looked(&mut one).len(), 1, "one that has gone may come again");
 }
 
@@ -86,7 +90,7 @@ fn the_oldest_files_go() {
     let folder = folder(1000);
     let mut store = folder.store();
     for (age, byte) in [(300, 1u8), (200, 2), (100, 3)] {
-        store.keep(&origin("a"), &dictionary(&[byte; 300]));
+        store.keep(&kept("a", &[byte; 300]));
         folder.age(&name("a", &[byte; 300]), age);
     }
     let list = || vec![Listed { origin: origin("a"), dictionary: dictionary(&[1; 300]), since: 0 }];
@@ -94,7 +98,7 @@ fn the_oldest_files_go() {
     store.touch(list);
     looked(&mut store);
     assert_eq!(folder.names(), sorted([name("a", &[3; 300]), name("a", &[2; 300])]), "it was not offered");
-    store.keep(&origin("a"), &dictionary(&[4; 300]));
+    store.keep(&kept("a", &[4; 300]));
     let offered = dictionary(&[2; 300]);
     offered.counters.offered.store(1, Relaxed);
     let list = || vec![Listed { origin: origin("a"), dictionary: offered.clone(), since: 0 }];
@@ -114,8 +118,8 @@ fn sorted<const N: usize>(mut names: [String; N]) -> [String; N] {
 fn damaged_and_foreign_files() {
     let folder = folder(1 << 20);
     let mut store = folder.store();
-    store.keep(&origin("a"), &dictionary(b"one"));
-    store.keep(&origin("a"), &dictionary(b"two"));
+    store.keep(&kept("a", b"one"));
+    store.keep(&kept("a", b"two"));
     let at = |name: &str| folder.folder.path().join(name);
     let (cut, moved) = (at(&name("a", b"one")), at(&name("b", b"two")));
     let content = fs::read(&cut).unwrap();
@@ -142,7 +146,7 @@ fn a_folder_that_is_none_is_told() {
     let folder = folder(1 << 20);
     let place = Place { folder: folder.folder.path().join("gone"), most_bytes: 1000 };
     let mut store = Store::new(&place, &folder.figures);
-    store.keep(&origin("a"), &dictionary(b"one"));
+    store.keep(&kept("a", b"one"));
     assert!(looked(&mut store).is_empty());
     store.clear();
     assert_eq!(folder.failures(), 3);

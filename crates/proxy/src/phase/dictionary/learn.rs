@@ -8,7 +8,8 @@ use crate::stream::Stream;
 use std::sync::Arc;
 use terse_compress::Offer;
 use terse_compress::dictionary::Offered;
-use terse_compress::dictionary::learning::{self, About, Asked, Learner};
+use terse_compress::dictionary::learnable;
+use terse_compress::dictionary::learning::{About, Asked, Learner};
 use terse_dictionary::field::UseAs;
 use terse_dictionary::versions::{Announcement, Client};
 use terse_dictionary::{is_coding, release};
@@ -62,12 +63,12 @@ fn announced(stream: &Stream, learner: &Arc<Learner>, bytes: Option<u64>) -> Opt
     if stream.request.method() != b"GET" || stream.facts.asked_head || asked.is_authorized {
         return None;
     }
-    if !learning::is_file(response, bytes, asked.is_personal, stream.facts.session.worker.unix_s()) {
+    if !learnable::is_file(response, bytes, asked.is_personal, stream.facts.session.worker.unix_s()) {
         return None;
     }
     let (pattern, origin) = (release::pattern(&asked.path)?, asked.origin.clone()?);
     let client = Client::of(stream.facts.client?.ip());
-    let (mark, now) = (learning::mark(&asked.path, response, bytes), now_s(stream));
+    let (mark, now) = (learnable::mark(&asked.path, response, bytes), now_s(stream));
     let is_wanted = match learner.announce(&origin, &pattern, mark, now) {
         Announcement::Silent => return None,
         Announcement::Known => false,
